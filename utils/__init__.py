@@ -1,0 +1,1 @@
+"""The shared module of the book."""

@@ -1,0 +1,57 @@
+"""The records that theory and simulation share, so that one can be held against the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What two gradient steps leave behind: the readout w⁽¹⁾ and the query q⁽²⁾ (at η_qβ = 1).
+
+    Attributes
+    ----------
+    readout_cos, readout_norm : cosine of w⁽¹⁾ with ξ, and |w⁽¹⁾|
+    query_cos, query_norm, query_overlap : cosine of q⁽²⁾ with ξ, |q⁽²⁾| and ⟨q⁽²⁾, ξ⟩
+    rate : the constant C of |query_cos| = 1 − C/α₀ + o(1/α₀); None for a simulation
+    """
+
+    readout_cos: float
+    readout_norm: float
+    query_cos: float
+    query_norm: float
+    query_overlap: float
+    rate: float | None = None
+
+
+@dataclass(frozen=True)
+class Readout:
+    """A trained readout, predicted in the limit or measured at finite dimension.
+
+    Attributes
+    ----------
+    test_error, train_error : probability of a wrong label on new data and on the training set
+    train_loss : mean loss over the training set, without the ridge term
+    signal : ⟨w, ξ⟩ (for the vectorized model ⟨W, 1ξᵀ⟩/√L)
+    norm : |w|
+    bias : the intercept b
+    converged, iterations : how the solver ended
+    """
+
+    test_error: float
+    train_loss: float
+    train_error: float
+    signal: float
+    norm: float
+    bias: float
+    converged: bool = True
+    iterations: int = 0
+
+
+class ConvergenceError(RuntimeError):
+    """A solver stopped short of its tolerance; `estimate` is the best answer it had."""
+
+    def __init__(self, message: str, estimate: Any = None) -> None:
+        super().__init__(message)
+        self.estimate = estimate

@@ -1,0 +1,83 @@
+"""Argument checks: every refusal names the argument, its value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+import numpy as np
+
+
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
+    """Return `value` as an int in [low, high], or raise a ValueError that says what is allowed.
+
+    >>> check_integer("L", 10, 2)
+    10
+    >>> check_integer("R", 12, 1, 10)
+    Traceback (most recent call last):
+    ...
+    ValueError: R = 12 is not allowed: R must be an integer in [1, 10]
+    """
+    allowed = f"an integer in [{low}, {high}]" if high is not None else f"an integer ≥ {low}"
+    integral = isinstance(value, (Integral, Real)) and not isinstance(value, (bool, np.bool_))
+    if integral and math.isfinite(value) and value == int(value):  # type: ignore[arg-type,call-overload]
+        number = int(value)  # type: ignore[call-overload]
+        if number >= low and (high is None or number <= high):
+            return number
+    raise ValueError(f"{name} = {value!r} is not allowed: {name} must be {allowed}")
+
+
+def check_real(
+    name: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """Return `value` as a finite float in the interval from `low` to `high`, or raise.
+
+    >>> check_real("pi", 0.5, 0, 1, open_low=True, open_high=True)
+    0.5
+    >>> check_real("lam", -1, 0)
+    Traceback (most recent call last):
+    ...
+    ValueError: lam = -1 is not allowed: lam must be a finite number in [0, inf)
+    """
+    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+        number = float(value)
+        above = number > low if open_low else number >= low
+        below = number < high if open_high else number <= high
+        if above and below:
+            return number
+    left = "(" if open_low or low == -math.inf else "["
+    right = ")" if open_high or high == math.inf else "]"
+    interval = f"a finite number in {left}{low:g}, {high:g}{right}"
+    raise ValueError(f"{name} = {value!r} is not allowed: {name} must be {interval}")
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
+    """Return `value` if it is one of `choices`, or raise.
+
+    >>> check_choice("loss", "hinge", ["logistic", "square"])
+    Traceback (most recent call last):
+    ...
+    ValueError: loss = 'hinge' is not allowed: loss must be one of 'logistic', 'square'
+    """
+    options = list(choices)
+    if isinstance(value, str) and value in options:
+        return value
+    allowed = ", ".join(map(repr, options))
+    raise ValueError(f"{name} = {value!r} is not allowed: {name} must be one of {allowed}")
+
+
+def check_rng(rng: object) -> np.random.Generator:
+    """Return `rng` if it is a numpy Generator, or raise: randomness is always explicit."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    raise ValueError(
+        f"rng = {rng!r} is not allowed: rng must be a numpy.random.Generator, "
+        "for example numpy.random.default_rng(0)"
+    )
