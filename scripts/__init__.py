@@ -1,0 +1,1 @@
+"""Tools that execute, check and build the book."""

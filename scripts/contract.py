@@ -1,0 +1,286 @@
+"""The notebook contract: what every chapter promises its reader, as a list of checks.
+
+    python -m scripts.contract [notebooks]     default: every chapter; exit code 1 on any breach
+
+Each check is a function of a `Chapter` that yields a sentence for each breach.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from scripts.run_notebooks import chapters
+
+MAX_LINES, MAX_MEDIAN_LINES, MIN_EXERCISES, MAX_MEGABYTES = 20, 6, 5, 3
+CAPTION = re.compile(r"\*\*Figure (\w+\.\d+)\.\*\* \S")
+FIGURE_TYPES = ("image/", "application/vnd.jupyter.widget-view+json")
+AGREEMENT_TYPE = "application/vnd.agreement+json"
+DIRECTIVE = re.compile(r"^(?P<fence>[`:]{3,})\{(?P<name>[\w:-]+)\}[ ]*(?P<argument>.*)$", re.M)
+MACHINE = re.compile(r"(?<![\w.])/(?:home|root|work|tmp|Users)/\w+| at 0x[0-9a-f]{6,}")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A notebook and the parts of it that the checks ask for."""
+
+    path: Path
+    notebook: Any
+
+    @cached_property
+    def tag(self) -> str:
+        """What its figures are numbered by: 3 for 03_separation, B for B_alignment."""
+        return self.path.stem.split("_")[0].lstrip("0")
+
+    @property
+    def is_appendix(self) -> bool:
+        return not self.tag.isdigit()
+
+    @cached_property
+    def cells(self) -> list[Any]:
+        return self.notebook.cells
+
+    @cached_property
+    def code(self) -> list[tuple[int, Any]]:
+        return [(i, cell) for i, cell in enumerate(self.cells) if cell.cell_type == "code"]
+
+    @cached_property
+    def prose(self) -> list[tuple[int, Any]]:
+        return [(i, cell) for i, cell in enumerate(self.cells) if cell.cell_type == "markdown"]
+
+    @cached_property
+    def directives(self) -> list[tuple[int, str, str, str]]:
+        """(cell, name, argument, the text after it) of every MyST directive, in order."""
+        return [
+            (i, match["name"], match["argument"].strip(), cell.source[match.end() :])
+            for i, cell in self.prose
+            for match in DIRECTIVE.finditer(cell.source)
+        ]
+
+
+def mime_types(cell: Any) -> set[str]:
+    """The media types of all outputs of a code cell."""
+    return {kind for output in cell.outputs for kind in output.get("data", {})}
+
+
+def has_figure(cell: Any) -> bool:
+    return cell.cell_type == "code" and any(
+        kind.startswith(FIGURE_TYPES) for kind in mime_types(cell)
+    )
+
+
+def output_text(cell: Any) -> str:
+    parts = []
+    for output in cell.outputs:
+        parts.append(output.get("text", ""))
+        parts.extend(
+            str(value) for kind, value in output.get("data", {}).items() if kind.startswith("text/")
+        )
+    return "\n".join(parts)
+
+
+def imported(cell: Any) -> bool:
+    try:
+        tree = ast.parse(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M))
+    except SyntaxError:
+        return False
+    return any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.walk(tree))
+
+
+def check_title(chapter: Chapter) -> Iterator[str]:
+    first = chapter.cells[0] if chapter.cells else None
+    if first is None or first.cell_type != "markdown" or not re.match(r"# \S", first.source):
+        yield "the first cell must be markdown that begins with the title, '# …'"
+    titles = [i for i, cell in chapter.prose if re.search(r"^# ", cell.source, re.M)]
+    if len(titles) > 1:
+        yield f"cell {titles[1]}: a second title; sections begin with '## '"
+
+
+def check_opening(chapter: Chapter) -> Iterator[str]:
+    start = chapter.code[0][0] if chapter.code else len(chapter.cells)
+    text = "\n".join(cell.source for i, cell in chapter.prose if i < start)
+    if "?" not in text:
+        yield "the question of the chapter must be asked before the first code cell"
+    if "what you will see" not in text.lower():
+        yield "'What you will see' is missing before the first code cell"
+
+
+def check_imports(chapter: Chapter) -> Iterator[str]:
+    if not chapter.code or not imported(chapter.code[0][1]):
+        yield "the first code cell must hold the imports"
+    for i, cell in chapter.code[1:]:
+        if imported(cell):
+            yield f"cell {i}: imports belong in the first code cell"
+    for i, cell in chapter.code:
+        if "sys.path" in cell.source:
+            yield f"cell {i}: sys.path is not to be touched; utils is installed"
+
+
+def check_length(chapter: Chapter) -> Iterator[str]:
+    lengths = [len(cell.source.splitlines()) for _, cell in chapter.code]
+    for (i, _), length in zip(chapter.code, lengths, strict=True):
+        if not 0 < length <= MAX_LINES:
+            yield f"cell {i}: {length} lines; allowed are 1 to {MAX_LINES}"
+    if lengths and statistics.median(lengths) > MAX_MEDIAN_LINES:
+        median = statistics.median(lengths)
+        yield f"median cell length is {median:g} lines; at most {MAX_MEDIAN_LINES}"
+
+
+def check_execution(chapter: Chapter) -> Iterator[str]:
+    counts = [cell.execution_count for _, cell in chapter.code]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"cells are not executed in order from a fresh kernel: counts {counts}"
+    if chapter.code and not any(cell.outputs for _, cell in chapter.code):
+        yield "no output is stored"
+    for i, cell in chapter.code:
+        for output in cell.outputs:
+            if output.output_type == "error":
+                yield f"cell {i}: stores an error, {output.ename}"
+            if output.get("name") == "stderr":
+                yield f"cell {i}: stores a message on stderr"
+
+
+def check_stability(chapter: Chapter) -> Iterator[str]:
+    for i, cell in chapter.code:
+        for text in (cell.source, output_text(cell)):
+            if found := MACHINE.search(text):
+                yield f"cell {i}: {found[0].strip()!r} belongs to one machine or one run"
+        if "execution" in cell.metadata:
+            yield f"cell {i}: stores timings; run scripts/run_notebooks.py"
+    if chapter.notebook.metadata.get("kernelspec", {}).get("name") != "python3":
+        yield "the kernelspec must be python3"
+    identifiers = [cell.get("id") for cell in chapter.cells]
+    if None in identifiers or len(set(identifiers)) < len(identifiers):
+        yield "every cell needs an id of its own"
+    size = len(nbformat.writes(chapter.notebook).encode()) / 2**20
+    if size > MAX_MEGABYTES:
+        yield f"the notebook has {size:.1f} MB; at most {MAX_MEGABYTES}"
+
+
+def check_figures(chapter: Chapter) -> Iterator[str]:
+    number = 0
+    text = "\n".join(cell.source for _, cell in chapter.prose if not CAPTION.match(cell.source))
+    for i, cell in enumerate(chapter.cells):
+        caption = CAPTION.match(cell.source) if cell.cell_type == "markdown" else None
+        if caption and not (i and has_figure(chapter.cells[i - 1])):
+            yield f"cell {i}: the caption of Figure {caption[1]} follows no figure"
+        if not has_figure(cell):
+            continue
+        number += 1
+        name = f"{chapter.tag}.{number}"
+        following = chapter.cells[i + 1] if i + 1 < len(chapter.cells) else None
+        found = CAPTION.match(following.source) if following is not None else None
+        if not found or following.cell_type != "markdown":
+            yield f"cell {i}: a figure without the caption '**Figure {name}.** …' in the next cell"
+        elif found[1] != name:
+            yield f"cell {i + 1}: Figure {found[1]} should be Figure {name}"
+        elif not re.search(rf"Figure {re.escape(name)}(?!\d)", text):
+            yield f"Figure {name} is not discussed: no text mentions it"
+
+
+def check_agreement(chapter: Chapter) -> Iterator[str]:
+    called = [cell for _, cell in chapter.code if re.search(r"\bagree\(", cell.source)]
+    if not called:
+        yield "no agree(...): a chapter holds its theory against a simulation"
+    elif not any(AGREEMENT_TYPE in mime_types(cell) for cell in called):
+        yield f"no agree(...) left its claim in the outputs ({AGREEMENT_TYPE})"
+
+
+def check_exercises(chapter: Chapter) -> Iterator[str]:
+    labels, solved, opened = [], set(), None
+    for i, name, argument, rest in chapter.directives:
+        options = re.match(r"(?:\n:[^\n]*)*", rest)
+        options = options[0] if options else ""
+        if name in ("exercise", "exercise-start"):
+            label = re.search(r":label: *(\S+)", options)
+            if label:
+                labels.append(label[1])
+            else:
+                yield f"cell {i}: an exercise without a :label:"
+        elif name == "solution-start":
+            if opened:
+                yield f"cell {i}: a solution starts before that of {opened[0]} ends"
+            if not re.search(r":class:.*\bdropdown\b", options):
+                yield f"cell {i}: the solution of {argument} is not folded (:class: dropdown)"
+            opened = (argument, i)
+        elif name == "solution-end":
+            if opened is None:
+                yield f"cell {i}: solution-end without solution-start"
+            elif not any(opened[1] < j < i for j, _ in chapter.code):
+                yield f"cell {i}: the solution of {opened[0]} has no code cell"
+            else:
+                solved.add(opened[0])
+            opened = None
+        elif name == "solution":
+            yield f"cell {i}: use solution-start and solution-end, so that the solution runs"
+    if opened:
+        yield f"cell {opened[1]}: the solution of {opened[0]} does not end"
+    for label in labels:
+        if label not in solved:
+            yield f"exercise {label} has no executable solution"
+    for label in sorted(solved - set(labels)):
+        yield f"the solution of {label} belongs to no exercise"
+    if not chapter.is_appendix and len(labels) < MIN_EXERCISES:
+        yield f"{len(labels)} exercises; at least {MIN_EXERCISES}"
+
+
+def check_ending(chapter: Chapter) -> Iterator[str]:
+    if chapter.is_appendix:
+        return
+    text = "\n".join(cell.source for _, cell in chapter.prose)
+    summary = re.search(r"^## What we established *\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    if not summary:
+        yield "the section '## What we established' is missing"
+    else:
+        lines = re.findall(r"^[-*] .*(?:\n(?![-*] |\n).*)*", summary[1], re.M)
+        if not lines:
+            yield "'What we established' must be a list"
+        for line in lines:
+            if not re.search(r"\d", line):
+                yield f"'What we established': a line without a number: {line[:60]!r}"
+    if not re.search(r"^## Where next", text, re.M):
+        yield "the section '## Where next' is missing"
+
+
+CHECKS: tuple[Callable[[Chapter], Iterator[str]], ...] = (
+    check_title,
+    check_opening,
+    check_imports,
+    check_length,
+    check_execution,
+    check_stability,
+    check_figures,
+    check_agreement,
+    check_exercises,
+    check_ending,
+)
+
+
+def breaches(path: Path) -> list[str]:
+    """Every breach of the contract by one notebook; an empty list when it keeps it."""
+    chapter = Chapter(path, nbformat.read(path, as_version=4))
+    return [breach for check in CHECKS for breach in check(chapter)]
+
+
+def main() -> int:
+    paths = [Path(name) for name in sys.argv[1:]] or chapters()
+    found = 0
+    for path in paths:
+        for breach in breaches(path):
+            found += 1
+            print(f"{path.name}: {breach}")
+    print(f"{len(paths)} notebook(s), {found} breach(es) of the contract")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
