@@ -1,0 +1,347 @@
+"""Theory held against simulation: a table of z-scores that raises where the two part."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from utils.validation import check_real
+
+MIME = "application/vnd.attention-needle.agreement+json"
+LEFT_OUT = ("converged", "iterations")
+SHOWN = 12
+
+
+class Row(NamedTuple):
+    """One number of the theory, its simulated mean and standard error, z and trials behind it."""
+
+    name: str
+    theory: float
+    simulation: float
+    standard_error: float
+    z: float
+    trials: int | None
+
+    def cells(self) -> dict[str, str]:
+        """The row in print, rounded to two digits of the standard error (at most eight figures)."""
+        error, size = self.standard_error, max(abs(self.theory), abs(self.simulation))
+        places = 1 - math.floor(math.log10(error)) if error > 0 else 8
+        places = min(places, 7 - math.floor(math.log10(size)) if size > 0 else 8)
+        scientific = places > 7 or size >= 1e7
+        figures = f".{max(places + math.floor(math.log10(size or 1)), 0)}e"
+        pattern = figures if scientific else f".{max(places, 0)}f"
+        share = f"{error / abs(self.theory):.1%}" if self.theory and error > 0 else "–"
+        z = 0.0 if abs(self.z) < 0.05 else self.z
+        return {
+            "quantity": self.name,
+            "theory": format(self.theory, pattern),
+            "simulation": format(self.simulation, pattern),
+            "s.e.": f"{error:#.2g}".rstrip(".") if error > 0 else "exact",
+            "s.e./theory": "<0.1%" if share == "0.0%" else share,
+            "z": f"{z:+.1f}",
+        }
+
+    def record(self) -> dict[str, str | float | None]:
+        """The row for machines: the printed digits and no more, so that re-runs compare equal."""
+        cells = self.cells()
+        printed = {name: float(cells[name]) for name in ("theory", "simulation", "z")}
+        error = float(cells["s.e."]) if self.standard_error > 0 else 0.0
+        return {"quantity": self.name, **printed, "standard_error": error, "trials": self.trials}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What `agree` found: a claim, its rows, and the |z| that no row may exceed.
+
+    `false_alarm` is the probability that at least one row of a true claim is refused.
+    """
+
+    claim: str
+    rows: tuple[Row, ...]
+    false_alarm: float
+    limit: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether every row stays within the limit."""
+        return all(abs(row.z) <= self.limit for row in self.rows)
+
+    @property
+    def trials(self) -> int | None:
+        """The fewest trials behind a row; None where a standard error was given instead."""
+        return min((row.trials for row in self.rows if row.trials is not None), default=None)
+
+    def __getitem__(self, name: str) -> Row:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise KeyError(name)
+
+    def _verdict(self) -> str:
+        verdict = "agrees" if self.holds else "DISAGREES"
+        trials = f" over {self.trials} trials" if self.trials else ""
+        limit = f"|z| ≤ {self.limit:.1f} in {len(self.rows)} row{'s' * (len(self.rows) > 1)}"
+        return (
+            f"{verdict}{trials}: {limit}; a true claim fails with probability {self.false_alarm:g}"
+        )
+
+    def _shown(self) -> tuple[list[dict[str, str]], str]:
+        kept = self.rows
+        if len(kept) > SHOWN:
+            loudest = set(sorted(kept, key=lambda row: -abs(row.z))[:SHOWN])
+            kept = tuple(row for row in kept if row in loudest)
+        left = len(self.rows) - len(kept)
+        return [row.cells() for row in kept], f"{left} more rows with smaller |z|" if left else ""
+
+    def __repr__(self) -> str:
+        cells, rest = self._shown()
+        lines = [list(cells[0])] + [list(row.values()) for row in cells]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = [
+            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+            for line in lines
+        ]
+        return "\n".join([self.claim, *table, *([rest] if rest else []), self._verdict()])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        cells, rest = self._shown()
+        head = "".join(f"<th>{name}</th>" for name in cells[0])
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row.values()) + "</tr>"
+            for row in cells
+        )
+        note = html.escape("; ".join(filter(None, [rest, self._verdict()])))
+        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        caption = f"<caption><code>{self.claim}</code> {note}</caption>"
+        record = {
+            "claim": self.claim,
+            "verdict": "agrees" if self.holds else "disagrees",
+            "trials": self.trials,
+            "false_alarm": self.false_alarm,
+            "limit": round(self.limit, 2),
+            "rows": [row.record() for row in self.rows],
+        }
+        page = f'<table class="agreement">{caption}{table}</table>'
+        return {"text/plain": repr(self), "text/html": page, MIME: record}
+
+
+class AgreementError(AssertionError):
+    """Theory and simulation part; `agreement` holds the table."""
+
+    def __init__(self, agreement: Agreement) -> None:
+        super().__init__(f"theory and simulation part\n{agreement!r}")
+        self.agreement = agreement
+
+
+def agree(
+    theory: Any,
+    simulations: Any,
+    *,
+    claim: str,
+    fields: Iterable[str] | None = None,
+    standard_error: Any = None,
+    trials: int | None = None,
+    sizes: Sequence[float] | None = None,
+    false_alarm: float = 1e-4,
+    exact: float = 1e-9,
+) -> Agreement:
+    """Hold theory against independent trials, or raise `AgreementError`.
+
+    Each row compares one predicted number with the mean of its trials. The deviation divided by
+    the standard error of that mean follows Student's t with trials − 1 degrees of freedom; its
+    tail probability is stated as the z of a normal law. A row is refused when its two-sided
+    probability falls below `false_alarm` divided by the number of rows, so a true claim is
+    refused with probability at most `false_alarm` (exactly so for normal trials; a skew law
+    needs more trials, as for any t-test).
+
+    Parameters
+    ----------
+    theory : record, mapping, number or array of predictions
+    simulations : one record or mapping for each trial; or an array (trials,) or (trials, …) with
+        the shape of theory behind; or a mapping from names to arrays (trials,)
+    claim : name of the claim in the ledger of the book, kebab-case
+    fields : the names to compare (default: all that theory gives a number for, without
+        `converged`, `iterations` and fields that are None)
+    standard_error : when given, `simulations` is the mean itself and this its standard error, both
+        of theory's form; compared under the normal law, or Student's with `trials` when given
+    sizes : when given, `simulations` has one such set of trials for each size d, and theory
+        is held against their extrapolation value + k/d to d → ∞ (see `extrapolate`)
+    false_alarm : family-wise probability of refusing a true claim
+    exact : trials without any spread must equal theory within exact·max(1, |theory|)
+
+    Examples
+    --------
+    >>> trials = np.random.default_rng(0).normal(3.0, 1.0, size=400)
+    >>> agree(3.0, trials, claim="mean-of-a-sample")
+    mean-of-a-sample
+    quantity  theory  simulation   s.e.  s.e./theory     z
+    value      3.000       2.963  0.050         1.7%  -0.7
+    agrees over 400 trials: |z| ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
+    >>> agree(3.4, trials, claim="wrong-mean").holds
+    Traceback (most recent call last):
+    ...
+    utils.agreement.AgreementError: theory and simulation part
+    wrong-mean
+    quantity  theory  simulation   s.e.  s.e./theory     z
+    value      3.400       2.963  0.050         1.5%  -8.4
+    DISAGREES over 400 trials: |z| ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
+    """
+    if not isinstance(claim, str) or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", claim):
+        raise ValueError(f"claim = {claim!r} is not allowed: claim must be kebab-case, like a-b-2")
+    check_real("false_alarm", false_alarm, 0, 1, open_low=True, open_high=True)
+    predicted = _numbers(theory, fields)
+    names, shape = list(predicted), None if _is_named(theory) else np.shape(theory)
+    if standard_error is not None:
+        mean, error = (_select(_numbers(x), names) for x in (simulations, standard_error))
+        freedom = trials - 1 if trials is not None else math.inf
+        estimates = {name: (mean[name], error[name], freedom, trials) for name in names}
+    elif sizes is not None:
+        groups = [_trials(group, names, shape) for group in simulations]
+        estimates = {
+            name: (*_extrapolate(sizes, [group[name] for group in groups]), len(groups[0][name]))
+            for name in names
+        }
+    else:
+        samples = _trials(simulations, names, shape)
+        estimates = {
+            name: (np.mean(x), _error(x), len(x) - 1, len(x)) for name, x in samples.items()
+        }
+    rows = tuple(_row(name, predicted[name], *estimates[name], exact) for name in names)
+    limit = float(stats.norm.isf(false_alarm / len(rows) / 2))
+    agreement = Agreement(claim, rows, false_alarm, limit)
+    if not agreement.holds:
+        raise AgreementError(agreement)
+    return agreement
+
+
+def extrapolate(sizes: Sequence[float], simulations: Sequence[Any]) -> tuple[float, float]:
+    """Value and standard error at d → ∞ of the least-squares line value + k/d.
+
+    The means weigh by trials·d, as if single trials had variance ∝ 1/d; the standard error is
+    propagated from the spread of the trials, so it is right whatever their variance. Feed it to
+    `agree` with `standard_error=`; or let `agree(…, sizes=…)` do both, which also
+    accounts for the degrees of freedom when trials are few.
+
+    >>> rng = np.random.default_rng(1)
+    >>> sizes = [100, 200, 400]
+    >>> trials = [2 + 5 / d + rng.normal(0, d**-0.5, size=50) for d in sizes]
+    >>> value, error = extrapolate(sizes, trials)
+    >>> round(value, 2), round(error, 3)
+    (1.99, 0.01)
+    """
+    trials = [_trials(group, ["value"], ())["value"] for group in simulations]
+    value, error, _ = _extrapolate(sizes, trials)
+    return value, error
+
+
+def _extrapolate(
+    sizes: Sequence[float], trials: Sequence[np.ndarray]
+) -> tuple[float, float, float]:
+    """Value, standard error and Welch–Satterthwaite degrees of freedom."""
+    d = np.array([check_real("size", size, 0, open_low=True) for size in sizes])
+    if len(d) != len(trials) or len(np.unique(d)) < 2:
+        raise ValueError(
+            f"sizes = {list(sizes)!r} is not allowed: one per set of trials, two apart"
+        )
+    count = np.array([len(x) for x in trials])
+    design = np.stack([np.ones_like(d), 1 / d], axis=1)
+    share = np.linalg.pinv(np.sqrt(count * d)[:, None] * design)[0] * np.sqrt(count * d)
+    variance = share**2 * np.array([_error(x) for x in trials]) ** 2
+    freedom = variance.sum() ** 2 / max((variance**2 / (count - 1)).sum(), 1e-300)
+    return float(share @ [x.mean() for x in trials]), math.sqrt(variance.sum()), freedom
+
+
+def _row(
+    name: str,
+    theory: float,
+    mean: float,
+    error: float,
+    freedom: float,
+    trials: int | None,
+    exact: float,
+) -> Row:
+    scale, gap = max(1.0, abs(theory)), float(mean) - theory
+    if not all(map(math.isfinite, (theory, mean, error))) or error < 0:
+        raise ValueError(f"{name}: theory {theory}, simulation {mean} ± {error} is no comparison")
+    if freedom < 1:
+        raise ValueError(f"{name}: {trials} trials are not allowed: at least 2 are needed")
+    if error <= 1e-13 * scale:
+        return Row(
+            name, theory, float(mean), 0.0, 0.0 if abs(gap) <= exact * scale else 99.0, trials
+        )
+    tail = max(float(stats.t.sf(abs(gap) / error, freedom)), np.finfo(float).tiny)
+    return Row(name, theory, mean, error, math.copysign(stats.norm.isf(tail), gap), trials)
+
+
+def _error(trials: np.ndarray) -> float:
+    return float(np.std(trials, ddof=1)) / math.sqrt(len(trials))
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, Mapping) or is_dataclass(value) or hasattr(value, "_asdict")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _numbers(value: Any, chosen: Iterable[str] | None = None) -> dict[str, float]:
+    """Names and numbers of a record, mapping, number or array."""
+    if not _is_named(value):
+        flat = np.asarray(value, dtype=float)
+        names = (
+            ["value"] if flat.ndim == 0 else [str(list(i))[1:-1] for i in np.ndindex(flat.shape)]
+        )
+        value = dict(zip(names, flat.ravel(), strict=True))
+    named = _mapping(value)
+    if chosen is None:
+        usable = (name for name, x in named.items() if name not in LEFT_OUT and x is not None)
+        chosen = [name for name in usable if not isinstance(named[name], str)]
+    selected = _select(named, list(chosen))
+    if not selected:
+        raise ValueError(f"theory = {value!r} is not allowed: it holds no number to compare")
+    return selected
+
+
+def _select(named: Mapping[str, Any], names: list[str]) -> dict[str, float]:
+    for name in names:
+        if named.get(name) is None:
+            raise ValueError(f"{name} is not allowed: {list(named)} hold no number of that name")
+    return {name: float(named[name]) for name in names}
+
+
+def _trials(simulations: Any, names: list[str], shape: tuple[int, ...] | None) -> dict[str, Any]:
+    """Bring every form of simulations to arrays (trials,) by name."""
+    if isinstance(simulations, Mapping):
+        samples = {name: np.asarray(simulations.get(name, ()), dtype=float) for name in names}
+    elif not isinstance(simulations, np.ndarray) and all(map(_is_named, simulations)):
+        records = [_mapping(trial) for trial in simulations]
+        if not all(record.get("converged", True) for record in records):
+            raise ValueError("simulations hold a trial that did not converge: it is no evidence")
+        rows = [list(_select(record, names).values()) for record in records]
+        samples = dict(zip(names, np.array(rows).T, strict=False))
+    else:
+        array = np.asarray(simulations, dtype=float)
+        expected = (len(names),) if shape is None else shape
+        if array.shape[1:] != expected:
+            raise ValueError(
+                f"simulations of shape {array.shape} are not allowed: "
+                f"theory asks for (trials, …) with {expected} behind"
+            )
+        samples = dict(zip(names, array.reshape(len(array), -1).T, strict=True))
+    for name in names:
+        count = np.shape(samples.get(name, ()))
+        if len(count) != 1 or count[0] < 2 or not np.isfinite(samples[name]).all():
+            raise ValueError(f"{name}: simulations need at least 2 trials, all finite numbers")
+    return samples
