@@ -1,0 +1,267 @@
+"""The look of the book: lines are theory, dots are simulation, bands are ±1 standard error.
+
+A figure is a sentence in a small grammar:
+
+    fig, ax = panels()
+    theory(ax, alphas, errors, model="attention", label="attention")
+    simulation(ax, sizes, trials, model="attention")
+    finish(ax, x="samples per dimension α", y="test error", log="x")
+
+Every model keeps one colour throughout. Panels are at most 6.8 inches wide with 12-point type, so
+that a figure shrunk to the width of a telephone can still be read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib import patheffects
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
+from matplotlib.figure import Figure
+
+from utils.validation import check_choice, check_integer
+
+COLORS = {
+    "vectorized": "#0072b2",
+    "pooled": "#00916a",
+    "attention": "#d55e00",
+    "bayes": "#3d3d3d",
+    "elementwise": "#b5609a",
+    "signal": "#d55e00",
+    "noise": "#7a8793",
+}
+STYLE: Any = {
+    "figure.dpi": 144,
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 12,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "legend.handlelength": 1.4,
+    "legend.labelspacing": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#555555",
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.8,
+    "lines.linewidth": 2.0,
+    "image.cmap": "GnBu",
+    "svg.hashsalt": "needle",
+}
+WIDTHS = {1: 5.2, 2: 6.8, 3: 6.8}
+_HALO: Any = [patheffects.withStroke(linewidth=2.5, foreground="white")]
+
+
+def use_style() -> None:
+    """Set the style of the book; done on import. A notebook then shows figures uncropped."""
+    mpl.rcParams.update(STYLE)
+    if "ipykernel" in sys.modules:
+        from matplotlib_inline.config import InlineBackend
+
+        InlineBackend.instance().print_figure_kwargs = {"bbox_inches": None}
+
+
+use_style()
+
+
+def color_of(model: str | None) -> str:
+    """The colour of a model; None is the neutral ink of things that belong to no model."""
+    return COLORS["bayes"] if model is None else COLORS[check_choice("model", model, COLORS)]
+
+
+def shades(model: str | None, count: int) -> list[tuple[float, float, float]]:
+    """`count` tones of a model's colour from light to full, for a family of curves."""
+    full = np.array(to_rgb(color_of(model)))
+    strength = np.linspace(1 if check_integer("count", count, 1) == 1 else 0.4, 1, count)
+    return [tuple(1 - share * (1 - full)) for share in strength]
+
+
+def panels(
+    rows: int = 1, cols: int = 1, *, height: float | None = None, share: str = "", **kwargs: Any
+) -> tuple[Figure, Any]:
+    """A figure and its axes (one Axes, or an array of them); `height` in inches is one row's.
+
+    `share` may hold "x" and "y"; panels beside each other should be few, since they shrink.
+    """
+    width = WIDTHS[check_integer("cols", cols, 1, 3)]
+    height = height or (3.2 if rows * cols == 1 else 2.7)
+    size = (width, height * check_integer("rows", rows, 1))
+    return plt.subplots(
+        rows, cols, figsize=size, sharex="x" in share, sharey="y" in share, **kwargs
+    )
+
+
+def theory(
+    ax: Axes, x: Any, y: Any, *, model: str | None = None, label: str | None = None, **kwargs: Any
+) -> None:
+    """A prediction: a line."""
+    ax.plot(x, y, **{"color": color_of(model), "label": label, **kwargs})
+
+
+def simulation(
+    ax: Axes,
+    x: Any,
+    values: Any,
+    *,
+    error: Any = None,
+    model: str | None = None,
+    label: str | None = None,
+    **kwargs: Any,
+) -> None:
+    """Measurements: dots at the means with bars of ±1 standard error.
+
+    `values` holds one sequence of trials for each x, or the means themselves with their `error`.
+    """
+    if error is None:
+        values, error = mean_and_error(values)
+    style = {"fmt": "o", "ms": 5, "mew": 0.8, "mec": "white", "elinewidth": 1.4, "zorder": 3}
+    ax.errorbar(x, values, error, **{"color": color_of(model), "label": label, **style, **kwargs})
+
+
+def band(
+    ax: Axes, x: Any, values: Any, *, error: Any = None, model: str | None = None, **kwargs: Any
+) -> None:
+    """A band of ±1 standard error around the means; `values` and `error` as in `simulation`."""
+    if error is None:
+        values, error = mean_and_error(values)
+    values, error = np.asarray(values), np.asarray(error)
+    style = {"color": color_of(model), "alpha": 0.22, "lw": 0}
+    ax.fill_between(x, values - error, values + error, **{**style, **kwargs})
+
+
+def mean_and_error(trials: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard error of each sequence of trials.
+
+    >>> mean_and_error([[1.0, 3.0], [2.0, 2.0, 2.0]])
+    (array([2., 2.]), array([1., 0.]))
+    """
+    samples = [np.asarray(group, dtype=float) for group in trials]
+    if any(group.ndim != 1 or len(group) < 2 for group in samples):
+        raise ValueError("values need at least 2 trials for each x; or give `error` with the means")
+    error = [group.std(ddof=1) / np.sqrt(len(group)) for group in samples]
+    return np.array([group.mean() for group in samples]), np.array(error)
+
+
+def heat(
+    ax: Axes,
+    x: Any,
+    y: Any,
+    z: Any,
+    *,
+    label: str = "",
+    levels: Any = None,
+    center: float | None = None,
+    pattern: str = "%.3g",
+    **kwargs: Any,
+) -> None:
+    """A map of z (len(y), len(x)) with a colour bar and labelled contour lines at `levels`.
+
+    With `center` the colours diverge from that value: orange above, violet below.
+    """
+    z = np.asarray(z, dtype=float)
+    norm: Normalize | None = None
+    if center is not None:
+        reach = np.nanmax(np.abs(z - center)) or 1.0
+        norm = TwoSlopeNorm(center, center - reach, center + reach)
+        kwargs.setdefault("cmap", "PuOr_r")
+    image = ax.pcolormesh(
+        x, y, z, **{"shading": "nearest", "norm": norm, "rasterized": True, **kwargs}
+    )
+    ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
+    ax.grid(False)
+    if levels is not None:
+        lines = ax.contour(x, y, z, levels=levels, colors="#222222", linewidths=1.2)
+        for text in ax.clabel(lines, fmt=pattern, fontsize=11):
+            text.set_path_effects(_HALO)
+
+
+def mark(
+    ax: Axes,
+    text: str = "",
+    *,
+    x: float | None = None,
+    y: float | None = None,
+    at: float = 0.96,
+    model: str | None = None,
+    **kwargs: Any,
+) -> None:
+    """A thin dashed line at x or at y, named `text` at the share `at` of its length."""
+    color = kwargs.pop("color", color_of(model))
+    style = {"color": color, "lw": 1.2, "ls": (0, (4, 3)), "zorder": 1.5, **kwargs}
+    words: dict[str, Any] = {"color": color, "fontsize": 11, "path_effects": _HALO}
+    if x is not None:
+        ax.axvline(x, **style)
+        place, words["va"] = ((x, at), ax.get_xaxis_transform()), "top" if at > 0.5 else "bottom"
+        ax.annotate(text, place[0], (4, 0), xycoords=place[1], textcoords="offset points", **words)
+    if y is not None:
+        ax.axhline(y, **style)
+        words["ha"] = "right" if at > 0.5 else "left"
+        place = ((at, y), ax.get_yaxis_transform())
+        ax.annotate(text, place[0], (0, 3), xycoords=place[1], textcoords="offset points", **words)
+
+
+def finish(
+    ax: Axes,
+    *,
+    x: str = "",
+    y: str = "",
+    title: str = "",
+    log: str = "",
+    xlim: Any = None,
+    ylim: Any = None,
+    legend: Any = None,
+) -> None:
+    """Names, scales and limits of the axes, and the labels of the curves.
+
+    `log` may hold "x" and "y". `legend` is a place ("upper right"), "direct" to write each label
+    at the right end of its line, False for none; by default the best place if anything is labelled.
+    """
+    if "x" in log:
+        ax.set_xscale("log")
+    if "y" in log:
+        ax.set_yscale("log")
+    ax.set(xlabel=x, ylabel=y, title=title)
+    if xlim is not None:
+        ax.set_xlim(xlim)
+    if ylim is not None:
+        ax.set_ylim(ylim)
+    place = ax.get_subplotspec()
+    if place and not place.is_last_row() and len(ax.get_shared_x_axes().get_siblings(ax)) > 1:
+        ax.set_xlabel("")
+    if place and not place.is_first_col() and len(ax.get_shared_y_axes().get_siblings(ax)) > 1:
+        ax.set_ylabel("")
+    if legend == "direct":
+        _label_ends(ax)
+    elif legend is not False and ax.get_legend_handles_labels()[0]:
+        ax.legend(loc=legend or "best")
+
+
+def _label_ends(ax: Axes) -> None:
+    """Write each line's label beside its right end, kept a line of type apart."""
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    low, high = sorted(ax.get_xlim())
+    ends: list[Any] = []
+    for line in ax.get_lines():
+        points = np.asarray(line.get_xydata(), dtype=float)
+        points = points[(points[:, 0] >= low) & (points[:, 0] <= high) & np.isfinite(points[:, 1])]
+        if len(points) and not str(line.get_label()).startswith("_"):
+            ends.append((ax.transData.transform(points[-1])[1], tuple(points[-1]), line))
+    pixels_per_point, height = ax.figure.dpi / 72, -np.inf
+    for pixel, point, line in sorted(ends, key=lambda end: end[0]):
+        height = max(pixel, height + 14 * pixels_per_point)
+        words: Any = {"color": line.get_color(), "va": "center", "fontsize": 11}
+        place = (5, (height - pixel) / pixels_per_point)
+        ax.annotate(line.get_label(), point, place, textcoords="offset points", **words)
