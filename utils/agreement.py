@@ -14,7 +14,7 @@ from scipy import stats
 
 from utils.validation import check_real
 
-MIME = "application/vnd.attention-needle.agreement+json"
+MIME = "application/vnd.agreement+json"
 LEFT_OUT = ("converged", "iterations")
 SHOWN = 12
 

@@ -71,7 +71,8 @@ def use_style() -> None:
     if "ipykernel" in sys.modules:
         from matplotlib_inline.config import InlineBackend
 
-        InlineBackend.instance().print_figure_kwargs = {"bbox_inches": None}
+        uncropped: Any = {"bbox_inches": None}
+        InlineBackend.instance().print_figure_kwargs = uncropped
 
 
 use_style()
