@@ -15,6 +15,7 @@ class Alignment:
     readout_cos, readout_norm : cosine of w⁽¹⁾ with ξ, and |w⁽¹⁾|
     query_cos, query_norm, query_overlap : cosine of q⁽²⁾ with ξ, |q⁽²⁾| and ⟨q⁽²⁾, ξ⟩
     rate : the constant C of |query_cos| = 1 − C/α₀ + o(1/α₀); None for a simulation
+    signal, echo, noise : q⁽²⁾ = signal·ξ + echo·w⁽¹⁾/|w⁽¹⁾| + a vector of length noise ⊥ w⁽¹⁾
     """
 
     readout_cos: float
@@ -23,6 +24,9 @@ class Alignment:
     query_norm: float
     query_overlap: float
     rate: float | None = None
+    signal: float = 0.0
+    echo: float = 0.0
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)

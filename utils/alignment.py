@@ -1,0 +1,301 @@
+"""Two gradient steps that turn the query of an attention head towards the hidden signal.
+
+The steps start from w = b = q = 0 on n₀ = α₀d samples. The first moves w and b (rates η_w, η_b),
+the second moves q. In both losses ℓ'(t; y) = −κ_y + g(t) with an odd g, κ_y = −ℓ'(0; y), so with
+h_i = ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i), X̄_i = X_iᵀ1/L and the centring matrix P = I − 11ᵀ/L,
+
+    w⁽¹⁾ = (η_w/n₀) Σ κ_{y_i} X̄_i,   b⁽¹⁾ = (η_b/n₀) Σ κ_{y_i},
+    q⁽²⁾ = −(1/(n₀L)) Σ h_i X_iᵀ P X_i w⁽¹⁾
+
+(at η_qβ = 1: other values only stretch q). `predict_alignment` is the limit d → ∞,
+`simulate_alignment` the same record at finite d.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from utils.losses import get_loss
+from utils.model import SparseTokens
+from utils.records import Alignment
+from utils.validation import check_choice, check_integer, check_real, check_rng
+
+Array = np.ndarray
+
+BLOCK_ENTRIES = 2**21
+LEGENDRE = np.polynomial.legendre.leggauss(20)
+SLOPES: dict[str, Callable[[Array], Array]] = {
+    "logistic": lambda t: 0.5 * np.tanh(0.5 * t),
+    "square": lambda t: t,
+}
+
+
+class _Rule(NamedTuple):
+    """The loss derivative ℓ'(t; y) = g(t) − κ_y, its g and {y: κ_y}, and the two rates."""
+
+    gradient: Callable[..., Array]
+    slope: Callable[[Array], Array]
+    kappa: dict[int, float]
+    lr_w: float
+    lr_b: float
+
+
+def _rule(loss: str, lr_w: float, lr_b: float) -> _Rule:
+    gradient = get_loss(loss).first
+    kappa = {y: -float(gradient(0.0, y)) for y in (1, -1)}
+    lr_w = check_real("lr_w", lr_w, 0, open_low=True)
+    return _Rule(gradient, SLOPES[loss], kappa, lr_w, check_real("lr_b", lr_b))
+
+
+def _spread(model: SparseTokens) -> float:
+    """s = √(R(L−R)/L), the length of the centred indicator of the signal tokens."""
+    return math.sqrt(model.R * (model.L - model.R) / model.L)
+
+
+def _record(
+    along: float,
+    across: float,
+    overlap: float,
+    norm: float,
+    signal: float,
+    echo: float,
+    noise: float,
+    rate: float | None = None,
+) -> Alignment:
+    """The record of w⁽¹⁾ with parts `along` and `across` ξ and q⁽²⁾ of given overlap and norm."""
+    readout = math.hypot(along, across)
+    cosines = (along / readout if readout else 0.0, overlap / norm if norm else 0.0)
+    readout_cos, query_cos = (min(1.0, max(-1.0, cosine)) for cosine in cosines)
+    return Alignment(
+        readout_cos, readout, query_cos, norm, overlap, rate, signal=signal, echo=echo, noise=noise
+    )
+
+
+def predict_alignment(
+    model: SparseTokens,
+    alpha0: float,
+    *,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+) -> Alignment:
+    """The alignment of w⁽¹⁾ and q⁽²⁾ with ξ as d, n₀ → ∞ with n₀/d = alpha0.
+
+    With ω = ⟨w⁽¹⁾, ξ⟩ = η_w π κ₊ θR/L, ρ² = |w⁽¹⁾|² = ω² + η_w²K₂/(α₀L) and K₂ = E κ_y², the
+    score of a training sample after step one is, given its label and with G ~ N(0, 1),
+
+        t = η_w κ_y/(α₀L) + 1[y=+1] θRω/L + η_b E κ_y + (ρ/√L) G,   h = ℓ'(t; y).
+
+    With A = θ²s² E[h 1₊], B = (L−1) E[h] and s² = R(L−R)/L the query q⁽²⁾ is the sum of a signal,
+    an echo of the first step and noise:
+
+        −(A/L) ω ξ,   −(B/L) w⁽¹⁾,   and a random vector orthogonal to w⁽¹⁾ of squared length
+        ((L−1) ρ² E[h²] + θ²s²ω² E[h² 1₊]) / (α₀L²).
+
+    It is aligned with ξ when A + B < 0, and then |query_cos| = 1 − rate/α₀ + o(1/α₀).
+
+    Parameters
+    ----------
+    model : the token model
+    alpha0 : samples per dimension n₀/d > 0
+    loss : "logistic" or "square"
+    lr_w, lr_b : rates of the first step, η_w > 0 and any finite η_b
+
+    Returns
+    -------
+    Alignment, with `rate` infinite where α₀ → ∞ brings no alignment (θ = 0 or A + B = 0)
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=3, theta=6.0, pi=0.2)
+    >>> for alpha0 in (1, 100):
+    ...     limit = predict_alignment(model, alpha0)
+    ...     print(f"{limit.readout_cos:.3f} {limit.query_cos:.3f} {1 - limit.rate / alpha0:.3f}")
+    0.751 0.828 0.800
+    0.996 0.998 0.998
+    """
+    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), _rule(loss, lr_w, lr_b)
+    limit, rested = _limit(model, rule, 1 / alpha0), _limit(model, rule, 0.0)
+    along, across = limit.along, math.sqrt(limit.across_power / alpha0)
+    readout = math.hypot(along, across)
+    signal, echo = -limit.A / model.L * along, -limit.B / model.L * readout
+    noise = math.sqrt(limit.noise_power / alpha0) / model.L
+    overlap = 0.0 - (limit.A + limit.B) / model.L * along
+    norm = math.hypot(overlap, limit.B / model.L * across, noise)
+    pull = (rested.A + rested.B) * rested.along
+    lost = rested.B**2 * rested.across_power + rested.noise_power
+    rate = lost / (2 * pull**2) if pull else math.inf
+    return _record(along, across, overlap, norm, signal, echo, noise, rate)
+
+
+class _Limit(NamedTuple):
+    """ω, A, B, and |w⁽¹⁾ − ωξ|² and |noise|²L² divided by 1/α₀."""
+
+    along: float
+    A: float
+    B: float
+    across_power: float
+    noise_power: float
+
+
+def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
+    """The limits at 1/α₀ = `inverse`, which may be 0."""
+    L, theta, kappa = model.L, model.theta, rule.kappa
+    share = {1: model.pi, -1: 1 - model.pi}
+    balance = sum(share[y] * kappa[y] for y in share)
+    along = rule.lr_w * model.pi * kappa[1] * theta * model.R / L
+    across_power = rule.lr_w**2 * sum(share[y] * kappa[y] ** 2 for y in share) / L
+    power = along**2 + across_power * inverse
+    first, second, tilt = {}, {}, 0.0
+    for y in share:
+        shift = rule.lr_w * kappa[y] * inverse / L + rule.lr_b * balance
+        t, weight = _gaussian_nodes(
+            shift + (y > 0) * theta * model.R * along / L, math.sqrt(power / L)
+        )
+        h = rule.gradient(t, y)
+        first[y], second[y] = share[y] * float(weight @ h), share[y] * float(weight @ h**2)
+        tilt += share[y] * float(weight @ rule.slope(t))
+    mean = sum(min((first[1], first[-1]), (tilt, -balance), key=lambda pair: max(map(abs, pair))))
+    excess = (theta * _spread(model)) ** 2
+    noise_power = (L - 1) * power * (second[1] + second[-1]) + excess * along**2 * second[1]
+    return _Limit(along, excess * first[1], (L - 1) * mean, across_power, noise_power)
+
+
+def _gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
+    """Points t and weights with Σ weight·f(t) = E f(t), t ~ N(mean, sd²), for f sigmoidal at t = 0.
+
+    Gauss–Legendre on panels that double in width away from t = 0, where Gauss–Hermite nodes would
+    straddle the step of a sigmoid much narrower than sd; in units of sd nothing beyond ±12 counts.
+    """
+    if sd == 0:
+        return np.array([mean]), np.ones(1)
+    doublings = 2.0 ** np.arange(max(1, math.ceil(math.log2(12 * sd)) + 1)) * 2 / sd
+    graded = -mean / sd + np.concatenate([-doublings, [0.0], doublings])
+    edges = np.unique(np.clip(np.concatenate([graded, np.arange(-12.0, 13.0)]), -12, 12))
+    half = np.diff(edges)[:, None] / 2
+    x = (edges[:-1, None] + half * (1 + LEGENDRE[0])).ravel()
+    weight = (half * LEGENDRE[1]).ravel() * np.exp(-(x**2) / 2)
+    return mean + sd * x, weight / weight.sum()
+
+
+def simulate_alignment(
+    model: SparseTokens,
+    d: int,
+    alpha0: float,
+    rng: np.random.Generator,
+    *,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    method: str = "exact",
+) -> Alignment:
+    """One draw of the two steps on n₀ = round(alpha0·d) samples of tokens in R^d.
+
+    "dense" takes the two steps literally on token tensors, O(n₀Ld) time, in blocks of bounded
+    memory. "exact" draws the returned numbers from the same law in O(n₀) time and memory, whatever
+    L and d: it needs one Gaussian for each sample's score, and one Gaussian and one χ²_{L−2} for
+    its centred tokens.
+
+    Parameters
+    ----------
+    model : the token model
+    d : token dimension ≥ 1
+    alpha0 : samples per dimension; round(alpha0·d) must be at least 1
+    rng : numpy Generator
+    loss, lr_w, lr_b : as in `predict_alignment`
+    method : "exact" or "dense"
+
+    Returns
+    -------
+    Alignment of this draw (`rate` is None)
+
+    Examples
+    --------
+    >>> model, rng = SparseTokens(L=10, R=3, theta=6.0, pi=0.2), np.random.default_rng(0)
+    >>> draw = simulate_alignment(model, 10**6, 2.0, rng)
+    >>> limit = predict_alignment(model, 2.0)
+    >>> abs(draw.query_cos - limit.query_cos) < 0.005
+    True
+    """
+    d, rng, rule = check_integer("d", d, 1), check_rng(rng), _rule(loss, lr_w, lr_b)
+    n = round(check_real("alpha0", alpha0, 0, open_low=True) * d)
+    if n < 1:
+        raise ValueError(
+            f"alpha0 = {alpha0!r} is not allowed: alpha0·d = {alpha0 * d:g} must round to "
+            "at least one sample"
+        )
+    draw = _exact if check_choice("method", method, ("exact", "dense")) == "exact" else _dense
+    return draw(model, d, n, rng, rule)
+
+
+def _chisquare(
+    freedom: int, rng: np.random.Generator, size: int | None = None
+) -> np.ndarray | float:
+    return rng.chisquare(freedom, size) if freedom > 0 else np.zeros(size or ())
+
+
+def _exact(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: _Rule) -> Alignment:
+    """The positives come first; m ~ N(0, I/L) is Σ κ_i z̄_i/|κ| with z̄_i the noise in X̄_i."""
+    L, theta = model.L, model.theta
+    share, spread = model.R / L, _spread(model)
+    positives = rng.binomial(n, model.pi)
+    y = np.repeat([1, -1], [positives, n - positives])
+    kappa = np.where(y > 0, rule.kappa[1], rule.kappa[-1])
+    length = math.sqrt(kappa @ kappa)
+    m_along, m_across = rng.standard_normal() / math.sqrt(L), math.sqrt(_chisquare(d - 1, rng) / L)
+    along = rule.lr_w / n * (theta * share * positives * rule.kappa[1] + length * m_along)
+    across = rule.lr_w / n * length * m_across
+    readout = math.hypot(along, across)
+    cos, sin = along / readout, across / readout
+
+    unit, t = kappa / length, rng.standard_normal(n)
+    t += unit * (math.sqrt(L) * (m_along * cos + m_across * sin) - unit @ t)
+    t *= readout / math.sqrt(L)
+    t += rule.lr_b * kappa.mean()
+    t[:positives] += theta * share * along
+    h = rule.gradient(t, y)
+
+    gamma, rest = rng.standard_normal(n), _chisquare(L - 2, rng, n)
+    lifted = gamma.copy()
+    lifted[:positives] += theta * spread * cos
+    scale = -readout / (n * L)
+    signal = scale * theta * spread * float(h[:positives] @ lifted[:positives])
+    echo = scale * float(h @ (gamma * lifted + rest))
+    width = abs(scale) * math.sqrt(h**2 @ (lifted**2 + rest))
+    sideways = width * rng.standard_normal() if d > 1 else 0.0
+    elsewhere = width * math.sqrt(_chisquare(d - 2, rng))
+    parallel, orthogonal = signal * cos + echo, signal * sin + sideways
+    overlap, norm = parallel * cos + orthogonal * sin, math.hypot(parallel, orthogonal, elsewhere)
+    noise = math.hypot(sideways, elsewhere)
+    return _record(along, across, overlap, norm, signal, echo, noise)
+
+
+def _dense(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: _Rule) -> Alignment:
+    """Both steps see the same tokens: the second draws them again from a copy of the generator."""
+    size = min(n, max(1, BLOCK_ENTRIES // (model.L * d)))
+    blocks = [min(size, n - start) for start in range(0, n, size)]
+    replay, w, b = copy.deepcopy(rng), np.zeros(d), 0.0
+    for block in blocks:
+        X, y, _ = model.sample(block, d, rng)
+        slopes = rule.gradient(np.zeros(block), y)
+        w -= rule.lr_w / n * (slopes @ X.mean(axis=1))
+        b -= rule.lr_b / n * slopes.sum()
+    query, signal = np.zeros(d), 0.0
+    for block in blocks:
+        X, y, where = model.sample(block, d, replay)
+        scores = X @ w
+        means = scores.mean(axis=1)
+        pull = rule.gradient(means + b, y)[:, None] * (scores - means[:, None]) / -(n * model.L)
+        query += pull.ravel() @ X.reshape(-1, d)
+        signal += model.theta * float(pull[where].sum())
+    direction = w / np.linalg.norm(w)
+    remainder = query - signal * np.eye(1, d)[0]
+    echo = float(remainder @ direction)
+    noise = float(np.linalg.norm(remainder - echo * direction))
+    across, norm = float(np.linalg.norm(w[1:])), float(np.linalg.norm(query))
+    return _record(float(w[0]), across, float(query[0]), norm, signal, echo, noise)
