@@ -1,0 +1,50 @@
+# Each target sets up whatever it needs first.  CHAPTERS="chapters/01_model.ipynb" restricts `notebooks`,
+# PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PORT ?= 8000
+export OMP_NUM_THREADS = 1
+export OPENBLAS_NUM_THREADS = 1
+.DEFAULT_GOAL := book
+.PHONY: book serve test notebooks bench screenshots clean
+
+book: .venv/book
+	@$(BIN)/python -m scripts.browser_assets
+	@$(BIN)/python -m scripts.build_book
+
+serve: book
+	@echo "http://localhost:$(PORT)  (Ctrl-C stops)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+test: .venv/test
+	@$(BIN)/python -m scripts.run_tests
+
+notebooks: .venv/book
+	@$(BIN)/python -m scripts.run_notebooks $(CHAPTERS)
+
+bench: .venv/book
+	@$(BIN)/python -m benchmarks $(ONLY)
+
+screenshots: .venv/test book
+	@$(BIN)/python -m scripts.screenshots $(PAGES)
+
+clean:
+	rm -rf _build _vendor .venv *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp exists only after an installation that ran to its end, so an interrupted one is repeated.
+.venv/book: requirements.txt constraints.txt pyproject.toml | .venv/python
+	@echo "installing the packages of the book"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/test: requirements-test.txt .venv/book
+	@echo "installing the packages of the tests"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	@touch $@
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed; name one with PYTHON="'
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@

@@ -59,6 +59,7 @@ def execute(path: Path) -> tuple[str, float]:
             kernel_name="python3",
             record_timing=False,
             coalesce_streams=True,
+            extra_arguments=["--log-level=ERROR"],
             resources={"metadata": {"path": str(path.parent)}},
         )
         client.execute()

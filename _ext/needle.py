@@ -1,0 +1,116 @@
+"""What the book adds to Sphinx: figure captions, links to figures, docstrings in plain text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+NAME = re.compile(r"Figure (\w+)\.(\d+)")
+
+
+class Captions(SphinxPostTransform):
+    """Turn '**Figure 3.2.** …' after a cell with a figure into the figcaption and alt text."""
+
+    default_priority = 20  # after myst-nb has chosen among the media types of an output
+
+    def run(self, **kwargs: Any) -> None:
+        for paragraph in list(self.document.findall(nodes.paragraph)):
+            label = next((child for child in paragraph.children if child.astext()), None)
+            if not isinstance(label, nodes.strong):
+                continue
+            match = NAME.fullmatch(label.astext().rstrip("."))
+            if match and (output := self.output_before(paragraph)) is not None:
+                self.wrap(output, paragraph, "figure-{}-{}".format(*match.groups()).lower())
+
+    @staticmethod
+    def output_before(paragraph: nodes.paragraph) -> nodes.Node | None:
+        """The last image or widget of the cell just before a paragraph."""
+        index = paragraph.parent.index(paragraph)
+        cell = paragraph.parent.children[index - 1] if index else None
+        while isinstance(cell, nodes.comment | nodes.target) and index > 1:
+            index -= 1
+            cell = paragraph.parent.children[index - 1]
+        if not isinstance(cell, nodes.container):
+            return None
+        found = [n for n in cell.findall() if isinstance(n, nodes.image)]
+        found += [n for n in cell.findall(nodes.raw) if "widget-view" in n.astext()]
+        return found[-1] if found else None
+
+    @staticmethod
+    def wrap(output: nodes.Node, paragraph: nodes.paragraph, identifier: str) -> None:
+        caption = nodes.caption("", "", *paragraph.children)
+        figure = nodes.figure("", ids=[identifier], classes=["book-figure"])
+        output.parent.replace(output, figure)
+        if isinstance(output, nodes.image):
+            output["alt"] = re.sub(r"\s+", " ", paragraph.astext())
+        figure += [output, caption]
+        paragraph.parent.remove(paragraph)
+
+
+class FigureLinks(SphinxPostTransform):
+    """Link every mention 'Figure 3.2' to that figure, in whatever chapter it is."""
+
+    default_priority = 30
+    quiet = nodes.caption | nodes.reference | nodes.literal | nodes.literal_block | nodes.raw
+    quiet |= nodes.title | nodes.math | nodes.math_block
+
+    def run(self, **kwargs: Any) -> None:
+        pages = {
+            name.split("/")[1].split("_")[0].lstrip("0"): name
+            for name in self.env.found_docs
+            if name.startswith("chapters/")
+        }
+        for text in list(self.document.findall(nodes.Text)):
+            ancestor: Any = text.parent
+            while ancestor is not None and not isinstance(ancestor, self.quiet):
+                ancestor = ancestor.parent
+            if ancestor is None and text.parent is not None and NAME.search(text):
+                text.parent.replace(text, self.linked(str(text), pages))
+
+    def linked(self, text: str, pages: dict[str, str]) -> list[nodes.Node]:
+        parts: list[nodes.Node] = []
+        end = 0
+        for match in NAME.finditer(text):
+            if match[1] not in pages:
+                continue
+            page = pages[match[1]]
+            uri = f"#figure-{match[1]}-{match[2]}".lower()
+            if page != self.env.docname:
+                uri = self.app.builder.get_relative_uri(self.env.docname, page) + uri
+            parts.append(nodes.Text(text[end : match.start()]))
+            parts.append(nodes.reference("", match[0], internal=True, refuri=uri))
+            end = match.end()
+        return [*parts, nodes.Text(text[end:])]
+
+
+def plain_docstring(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Docstrings are written for people: |w|, x_i and `name` mean themselves, not markup."""
+    for i, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...")):
+            continue
+        line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line)
+        pieces = re.split(r"(``[^`]*``)", line)
+        pieces[::2] = [re.sub(r"([|*\\]|_(?!\w)|_(?=_))", r"\\\1", piece) for piece in pieces[::2]]
+        lines[i] = "".join(pieces)
+
+
+def set_base_url(app: Sphinx, config: Config) -> None:
+    """The address of the published site follows from that of the repository."""
+    match = re.search(r"github\.com/([^/]+)/([^/]+)", config.html_theme_options["repository_url"])
+    if match:
+        config.html_baseurl = f"https://{match[1]}.github.io/{match[2]}/"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_post_transform(Captions)
+    app.add_post_transform(FigureLinks)
+    app.connect("autodoc-process-docstring", plain_docstring, priority=400)
+    app.connect("config-inited", set_base_url, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

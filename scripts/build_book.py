@@ -1,0 +1,202 @@
+"""Execute the chapters that need it and build the site.
+
+An executed copy of a chapter is kept under a name that is a hash of everything its outputs depend
+on: its source, all of utils/, the pinned packages and the Python version. Sphinx runs from a staged
+copy of the book, and only when something in it changed; committed notebooks are never touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from scripts.browser_assets import SITE
+from scripts.run_notebooks import ROOT, run, write
+
+BUILD = ROOT / "_build"
+EXECUTED, SOURCE, HTML, STAMP = (
+    BUILD / name for name in ("executed", "source", "html", "complete")
+)
+VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
+
+
+def toc_pages() -> list[str]:
+    """The pages of the table of contents, in order, without suffix."""
+
+    def walk(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            for key in ("root", "file"):
+                if key in node:
+                    yield re.sub(r"\.(md|ipynb)$", "", node[key])
+            for key in ("parts", "chapters", "sections"):
+                yield from walk(node.get(key))
+        elif isinstance(node, list):
+            for item in node:
+                yield from walk(item)
+
+    return list(walk(yaml.safe_load((ROOT / "_toc.yml").read_text())))
+
+
+def page_source(page: str) -> Path:
+    """The file behind a page of the table of contents."""
+    for suffix in (".md", ".ipynb"):
+        if (path := ROOT / (page + suffix)).is_file():
+            return path
+    raise SystemExit(f"_toc.yml names {page}, and there is no {page}.md or {page}.ipynb")
+
+
+def digest(*parts: bytes) -> str:
+    joined = b"".join(hashlib.sha256(part).digest() for part in parts)
+    return hashlib.sha256(joined).hexdigest()[:16]
+
+
+def tree_digest(*folders: Path) -> str:
+    """A hash of the names and contents of all files below some folders."""
+    files = sorted(f for folder in folders for f in folder.rglob("*") if f.is_file())
+    return digest(
+        *(
+            part
+            for file in files
+            if "__pycache__" not in file.parts
+            for part in (str(file.relative_to(ROOT)).encode(), file.read_bytes())
+        )
+    )
+
+
+def chapter_key(path: Path, shared: str) -> str:
+    """What the outputs of a chapter depend on: its cells, not the outputs stored with them."""
+    notebook = nbformat.read(path, as_version=4)
+    cells = [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
+    return digest(json.dumps(cells, sort_keys=True).encode(), shared.encode())
+
+
+def execute_chapters(paths: list[Path]) -> dict[str, Path]:
+    """Bring the executed copies up to date; return the copy of each chapter by its stem."""
+    pinned = [ROOT / name for name in ("requirements.txt", "constraints.txt")]
+    shared = digest(
+        tree_digest(ROOT / "utils").encode(),
+        *(path.read_bytes() for path in pinned),
+        (ROOT / "scripts" / "run_notebooks.py").read_bytes(),
+        platform.python_version().encode(),
+    )
+    copies = {path: EXECUTED / f"{path.stem}-{chapter_key(path, shared)}.ipynb" for path in paths}
+    missing = [path for path in paths if not copies[path].exists()]
+    if kept := len(paths) - len(missing):
+        print(f"{kept} chapter(s) unchanged since their last execution")
+
+    def save(path: Path, text: str, seconds: float) -> str:
+        record = {
+            "seconds": round(seconds, 1),
+            "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            "cells": sum(c.cell_type == "code" for c in nbformat.reads(text, 4).cells),
+        }
+        write(copies[path].with_suffix(".json"), json.dumps(record))
+        write(copies[path], text)
+        return "executed"
+
+    if missing:
+        EXECUTED.mkdir(parents=True, exist_ok=True)
+        if failed := run(missing, save):
+            raise SystemExit(f"{len(failed)} chapter(s) failed: {', '.join(sorted(failed))}")
+    current = {copy.stem for copy in copies.values()}
+    for stale in EXECUTED.glob("*"):
+        if stale.stem not in current:
+            stale.unlink()
+    return {path.stem: copy for path, copy in copies.items()}
+
+
+def title(path: Path) -> str:
+    return nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].lstrip("# ")
+
+
+def execution_table(copies: dict[str, Path]) -> str:
+    """The measured part of the execution-status page, in Markdown."""
+    lines = ["| chapter | code cells | seconds | executed |", "| --- | ---: | ---: | --- |"]
+    total = 0.0
+    for stem, copy in copies.items():
+        record = json.loads(copy.with_suffix(".json").read_text())
+        total += record["seconds"]
+        link = f"[{title(copy)}](chapters/{stem}.ipynb)"
+        lines.append(f"| {link} | {record['cells']} | {record['seconds']} | {record['when']} |")
+    lines += [f"| all | | {total:.1f} | |", "", "| software | version |", "| --- | --- |"]
+    lines.append(f"| Python | {platform.python_version()} |")
+    lines += [f"| {name} | {version(name)} |" for name in VERSIONS]
+    lines.append(f"| system | {platform.system()} {platform.machine()} |")
+    return "\n".join(lines) + "\n"
+
+
+def api_sections() -> str:
+    """One section for each module of utils, filled from its docstrings."""
+    names = sorted(path.stem for path in (ROOT / "utils").glob("[!_]*.py"))
+    section = "## `utils.{0}`\n\n```{{eval-rst}}\n.. automodule:: utils.{0}\n   :members:\n```\n"
+    return "\n".join(section.format(name) for name in names)
+
+
+def stage(pages: list[str]) -> None:
+    """Copy the book, with the executed chapters, to where Sphinx reads it."""
+    sources = [page_source(page) for page in pages]
+    copies = execute_chapters([path for path in sources if path.suffix == ".ipynb"])
+    generated = {"execution": execution_table(copies), "api": api_sections()}
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    for page, path in zip(pages, sources, strict=True):
+        target = SOURCE / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(copies.get(path.stem, path), target)
+        if page in generated:
+            target.write_text(f"{path.read_text()}\n{generated[page]}")
+    for name in ("_config.yml", "_toc.yml", "references.bib"):
+        shutil.copy(ROOT / name, SOURCE)
+    for name in ("_static", "_ext"):
+        shutil.copytree(ROOT / name, SOURCE / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SITE, SOURCE / "_vendor" / "site")
+
+
+def build() -> None:
+    """Run Sphinx from scratch, in which every warning is an error."""
+    command = [Path(sys.executable).with_name("jupyter-book"), "config", "sphinx", SOURCE]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(HTML, ignore_errors=True)
+    sphinx = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "2", "-q", "-W", "--keep-going"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE / "_ext")}
+    doctrees = BUILD / "doctrees"
+    result = subprocess.run([*sphinx, "-E", "-d", doctrees, SOURCE, HTML], env=environment)
+    if result.returncode:
+        raise SystemExit("the site was not built: every warning above is an error")
+
+
+def main() -> None:
+    start = time.perf_counter()
+    pages = toc_pages()
+    stage(pages)
+    key = tree_digest(SOURCE, ROOT / "utils") + digest((ROOT / "constraints.txt").read_bytes())
+    index = HTML / "index.html"
+    complete = STAMP.exists() and STAMP.read_text() == key
+    if not (complete and all((HTML / f"{page}.html").exists() for page in pages)):
+        STAMP.unlink(missing_ok=True)
+        print("building the pages", flush=True)
+        build()
+        if missing := [page for page in pages if not (HTML / f"{page}.html").exists()]:
+            raise SystemExit(f"pages of _toc.yml missing from the site: {', '.join(missing)}")
+        write(STAMP, key)
+    else:
+        print("nothing changed since the last build")
+    seconds = time.perf_counter() - start
+    print(f"{len(pages)} pages in {seconds:.0f} s; open {index.as_uri()} or run 'make serve'")
+
+
+if __name__ == "__main__":
+    main()
