@@ -32,8 +32,8 @@ class Row(NamedTuple):
     def cells(self) -> dict[str, str]:
         """The row in print, rounded to two digits of the standard error (at most eight figures)."""
         error, size = self.standard_error, max(abs(self.theory), abs(self.simulation))
-        places = 1 - math.floor(math.log10(error)) if error > 0 else 8
-        places = min(places, 7 - math.floor(math.log10(size)) if size > 0 else 8)
+        places = 1 - math.floor(math.log10(error)) if error > 0 else 6
+        places = min(places, 7 - math.floor(math.log10(size)) if size > 0 else 6)
         scientific = places > 7 or size >= 1e7
         figures = f".{max(places + math.floor(math.log10(size or 1)), 0)}e"
         pattern = figures if scientific else f".{max(places, 0)}f"
@@ -277,7 +277,8 @@ def _row(
             name, theory, float(mean), 0.0, 0.0 if abs(gap) <= exact * scale else 99.0, trials
         )
     tail = max(float(stats.t.sf(abs(gap) / error, freedom)), np.finfo(float).tiny)
-    return Row(name, theory, mean, error, math.copysign(stats.norm.isf(tail), gap), trials)
+    z = math.copysign(float(stats.norm.isf(tail)), gap)
+    return Row(name, theory, float(mean), float(error), z, trials)
 
 
 def _error(trials: np.ndarray) -> float:

@@ -1,0 +1,256 @@
+"""The judge is judged: how often it refuses the truth, and how surely it refuses an error."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from utils.agreement import MIME, Agreement, AgreementError, agree, extrapolate
+from utils.model import Tokens
+from utils.records import Alignment, Readout
+
+READOUT = Readout(0.1, 0.2, 0.3, 1.0, 2.0, -0.5)
+
+
+def refused(*args, **kwargs) -> bool:
+    try:
+        agree(*args, claim="test", **kwargs)
+    except AgreementError:
+        return True
+    return False
+
+
+def readouts(rng, trials=6, spread=0.01, shift=0.0):
+    numbers = np.array([0.1, 0.2, 0.3, 1.0, 2.0, -0.5])
+    return [Readout(*(numbers + shift + spread * rng.normal(size=6))) for _ in range(trials)]
+
+
+@pytest.mark.parametrize(("trials", "rows"), [(2, 1), (4, 5), (30, 3)])
+def test_refuses_true_claims_as_often_as_stated(trials, rows):
+    """4000 true claims on normal data; the count is binomial, checked two-sided at 1e-4."""
+    rng = np.random.default_rng(trials)
+    wrong = sum(
+        refused(np.ones(rows), rng.normal(1, 3, (trials, rows)), false_alarm=0.03)
+        for _ in range(4000)
+    )
+    stated = 1 - (1 - 0.03 / rows) ** rows
+    assert stats.binomtest(wrong, 4000, stated).pvalue > 1e-4
+
+
+def test_refuses_true_extrapolations_no_more_often_than_stated():
+    """3000 true claims, 4 trials at each size, unequal spread; one-sided binomial check at 1e-4."""
+    rng, sizes = np.random.default_rng(5), (50, 100, 200)
+    wrong = 0
+    for _ in range(3000):
+        trials = [2 + 7 / d + d**-0.5 * rng.normal(size=4) for d in sizes]
+        wrong += refused(2.0, trials, sizes=sizes, false_alarm=0.03)
+    assert stats.binomtest(wrong, 3000, 0.03, alternative="greater").pvalue > 1e-4
+
+
+def test_refuses_a_shift_of_five_standard_errors_more():
+    """A shift 5 standard errors beyond the limit passes with probability Φ(−5) ≈ 3e-7."""
+    rng = np.random.default_rng(6)
+    limit = stats.norm.isf(1e-4 / 2 / 3)
+    shift = np.array([0, 0, (limit + 5) / np.sqrt(400)])
+    assert all(refused(np.zeros(3), shift + rng.normal(size=(400, 3))) for _ in range(50))
+
+
+@pytest.mark.parametrize("trials", [3, 10])
+def test_few_trials_are_judged_by_student(trials):
+    """|t| just inside and just outside the quantile, built without chance."""
+    quantile = stats.t.isf(1e-4 / 2, trials - 1)
+    x = np.linspace(-1, 1, trials)
+    error = x.std(ddof=1) / np.sqrt(trials)
+    inside = agree(0.0, x + 0.999 * quantile * error, claim="inside")
+    assert inside["value"].z == pytest.approx(inside.limit, rel=1e-3)
+    assert refused(0.0, x + 1.001 * quantile * error)
+
+
+def test_records_leave_out_what_cannot_be_compared():
+    rng = np.random.default_rng(7)
+    found = agree(READOUT, readouts(rng), claim="readout")
+    assert [row.name for row in found.rows] == [
+        "test_error", "train_loss", "train_error", "signal", "norm", "bias",
+    ]  # fmt: skip
+    assert found.trials == 6
+    alignment = Alignment(0.5, 1.0, 0.7, 2.0, 1.4)
+    names = [row.name for row in agree(alignment, [alignment] * 3, claim="alignment").rows]
+    assert names[:5] == [field.name for field in fields(Alignment)][:5]
+    assert "rate" not in names
+
+
+def test_fields_choose_the_rows():
+    rng = np.random.default_rng(8)
+    assert len(agree(READOUT, readouts(rng), claim="two", fields=["norm", "bias"]).rows) == 2
+    with pytest.raises(ValueError, match="nonsense"):
+        agree(READOUT, readouts(rng), claim="none", fields=["nonsense"])
+    with pytest.raises(ValueError, match="rate"):
+        agree(Alignment(1, 1, 1, 1, 1), [Alignment(1, 1, 1, 1, 1)] * 3, claim="a", fields=["rate"])
+
+
+def test_every_form_of_input_gives_the_same_rows():
+    rng = np.random.default_rng(9)
+    trials = rng.normal([1.0, 2.0], 0.1, size=(7, 2))
+    named = {"a": 1.0, "b": 2.0}
+    mean, error = trials.mean(axis=0), trials.std(axis=0, ddof=1) / np.sqrt(7)
+    forms = [
+        (named, trials, {}),
+        (named, [{"a": a, "b": b} for a, b in trials], {}),
+        (named, {"a": trials[:, 0], "b": trials[:, 1]}, {}),
+        ([1.0, 2.0], trials, {}),
+        ([1.0, 2.0], list(trials), {}),
+        ([[1.0], [2.0]], trials[:, :, None], {}),
+        ([1.0, 2.0], mean, {"standard_error": error, "trials": 7}),
+        (
+            named,
+            dict(zip("ab", mean, strict=True)),
+            {"standard_error": dict(zip("ab", error, strict=True)), "trials": 7},
+        ),
+    ]
+    found = [agree(theory, x, claim="same", **more) for theory, x, more in forms]
+    for other in found:
+        assert [row[1:] for row in other.rows] == [
+            pytest.approx(row[1:], rel=1e-9) for row in found[0].rows
+        ]
+
+
+def test_standard_error_alone_means_a_normal_law():
+    found = agree(1.0, 1.3, standard_error=0.1, claim="given")
+    assert found["value"].z == pytest.approx(3)
+    assert found.trials is None
+    assert found.limit == pytest.approx(stats.norm.isf(0.5e-4))
+
+
+def test_without_spread_only_equality_passes():
+    assert agree(0.25, [0.25, 0.25, 0.25], claim="equal")["value"].z == 0
+    assert agree(0.3, [0.1 + 0.2] * 3, claim="rounded").holds
+    assert refused(0.25, [0.26, 0.26])
+    assert refused(0.0, 1e-6, standard_error=0.0)
+    assert not refused(0.0, 1e-6, standard_error=0.0, exact=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("theory", "trials"),
+    [
+        (1.0, [1.0]),
+        (1.0, []),
+        (1.0, [1.0, np.nan]),
+        (np.nan, [1.0, 2.0]),
+        (None, [1.0, 2.0]),
+        ("name", [1.0, 2.0]),
+        ({}, [1.0, 2.0]),
+        ({"a": None}, {"a": [1.0, 2.0]}),
+        ({"a": 1.0}, {"b": [1.0, 2.0]}),
+        ({"a": 1.0}, [{"a": 1.0}, {"a": None}]),
+        ([1.0, 2.0], np.ones((3, 3))),
+        (1.0, np.ones((3, 1))),
+        (READOUT, [READOUT]),
+        (READOUT, [READOUT, Readout(0.1, 0.2, 0.3, 1, 2, -0.5, converged=False)]),
+    ],
+)
+def test_refuses_what_is_no_evidence(theory, trials):
+    with pytest.raises((ValueError, TypeError)):
+        agree(theory, trials, claim="bad")
+
+
+@pytest.mark.parametrize("claim", ["Two Words", "snake_case", "-x", "x-", "x--y", "", "2x", None])
+def test_claims_are_kebab_case(claim):
+    with pytest.raises(ValueError, match="claim"):
+        agree(1.0, [1.0, 1.0], claim=claim)
+
+
+def test_other_arguments_are_checked():
+    for bad in (0, 1, -1, np.nan):
+        with pytest.raises(ValueError, match="false_alarm"):
+            agree(1.0, [1.0, 1.0], claim="x", false_alarm=bad)
+    with pytest.raises(ValueError, match="trials"):
+        agree(1.0, 1.0, standard_error=0.1, trials=1, claim="x")
+    with pytest.raises(ValueError, match="±"):
+        agree(1.0, 1.0, standard_error=-0.1, claim="x")
+    for sizes in ([100], [100, 100], [100, -1], [1, 2, 3]):
+        with pytest.raises(ValueError, match="size"):
+            extrapolate(sizes, [[1.0, 2.0]] * min(len(sizes), 2))
+
+
+def test_the_error_carries_the_table():
+    with pytest.raises(AgreementError) as caught:
+        agree({"good": 0.0, "bad": 1.0}, {"good": [-1.0, 1.0], "bad": [0.0, 1e-9]}, claim="parts")
+    found = caught.value.agreement
+    assert isinstance(found, Agreement)
+    assert isinstance(caught.value, AssertionError)
+    assert not found.holds
+    assert "bad" in str(caught.value)
+    assert found["good"].z == 0
+    assert found._repr_mimebundle_()[MIME]["verdict"] == "disagrees"
+
+
+def test_what_the_notebook_stores():
+    rng = np.random.default_rng(10)
+    bundle = agree(READOUT, readouts(rng), claim="stored-claim")._repr_mimebundle_()
+    record = bundle[MIME]
+    assert record == json.loads(json.dumps(record, allow_nan=False))
+    assert record["claim"] == "stored-claim"
+    assert record["verdict"] == "agrees"
+    assert record["trials"] == 6
+    assert record["false_alarm"] == 1e-4
+    assert record["rows"][0]["quantity"] == "test_error"
+    assert set(record["rows"][0]) == {
+        "quantity", "theory", "simulation", "z", "standard_error", "trials",
+    }  # fmt: skip
+    assert bundle["text/html"].count("<tr>") == 7
+    assert "0.0001" in bundle["text/plain"]
+    escaped = agree({"<b>": 1.0}, {"<b>": [1.0, 1.0]}, claim="x")._repr_mimebundle_()
+    assert "<b>" not in escaped["text/html"]
+
+
+def test_print_is_stable_against_rounding():
+    rng = np.random.default_rng(11)
+    trials = rng.normal(1.0, 0.1, size=50)
+    first = agree(1.0, trials, claim="stable")._repr_mimebundle_()
+    assert agree(1.0 + 1e-11, trials * (1 + 1e-12), claim="stable")._repr_mimebundle_() == first
+
+
+def test_long_tables_show_the_loudest_rows():
+    rng = np.random.default_rng(12)
+    found = agree(np.zeros(40), rng.normal(size=(20, 40)), claim="long")
+    assert "28 more rows" in repr(found)
+    assert f"{max((row.z for row in found.rows), key=abs):+.1f}" in repr(found)
+    assert len(found._repr_mimebundle_()[MIME]["rows"]) == 40
+
+
+def test_extrapolation_is_unbiased_with_the_right_standard_error():
+    """2000 fits: the mean within 4.42 errors (1e-5), the variance within its χ² bound (1e-5)."""
+    rng, sizes, fits = np.random.default_rng(13), np.array([50, 100, 400]), 2000
+    found = []
+    for _ in range(fits):
+        trials = [2 - 9 / d + d**-0.25 * rng.normal(size=8) for d in sizes]
+        found.append(extrapolate(sizes, trials))
+    value, error = np.transpose(found)
+    spread = value.std(ddof=1)
+    assert abs(value.mean() - 2) < 4.42 * spread / np.sqrt(fits)
+    ratio = (error**2).mean() / spread**2
+    low, high = stats.chi2.ppf([5e-6, 1 - 5e-6], fits - 1) / (fits - 1)
+    assert low < 1 / ratio < high
+
+
+def test_extrapolation_of_a_line_is_exact():
+    sizes = [10, 30, 90]
+    value, error = extrapolate(sizes, [[3 + 4 / d] * 5 for d in sizes])
+    assert value == pytest.approx(3, abs=1e-12)
+    assert error == pytest.approx(0, abs=1e-12)
+
+
+def test_sizes_extrapolate_every_field():
+    rng, sizes = np.random.default_rng(14), (100, 200, 400)
+    trials = [readouts(rng, trials=5, spread=0.02, shift=3 / d) for d in sizes]
+    found = agree(READOUT, trials, sizes=sizes, claim="fields-at-infinity")
+    norms = [[record.norm for record in group] for group in trials]
+    assert (found["norm"].simulation, found["norm"].standard_error) == extrapolate(sizes, norms)
+    assert len(found.rows) == 6
+
+
+def test_named_tuples_are_records():
+    tokens = Tokens(1.0, 2.0, 3.0)
+    assert len(agree(tokens, [tokens, tokens], claim="tuple").rows) == 3
