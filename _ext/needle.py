@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import imagesize
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -41,14 +42,17 @@ class Captions(SphinxPostTransform):
         found += [n for n in cell.findall(nodes.raw) if "widget-view" in n.astext()]
         return found[-1] if found else None
 
-    @staticmethod
-    def wrap(output: nodes.Node, paragraph: nodes.paragraph, identifier: str) -> None:
+    def wrap(self, output: nodes.Node, paragraph: nodes.paragraph, identifier: str) -> None:
         caption = nodes.caption("", "", *paragraph.children)
         figure = nodes.figure("", ids=[identifier], classes=["book-figure"])
         output.parent.replace(output, figure)
+        plate = '<div class="plate">'
         if isinstance(output, nodes.image):
             output["alt"] = re.sub(r"\s+", " ", paragraph.astext())
-        figure += [output, caption]
+            width, _ = imagesize.get(self.app.srcdir / output["uri"])
+            plate = f'<div class="plate" style="--pixels: {width}px">'
+        box = [nodes.raw("", plate, format="html"), output, nodes.raw("", "</div>", format="html")]
+        figure += [*box, caption]
         paragraph.parent.remove(paragraph)
 
 

@@ -183,7 +183,7 @@ def check_figures(chapter: Chapter) -> Iterator[str]:
             yield f"cell {i}: a figure without the caption '**Figure {name}.** …' in the next cell"
         elif found[1] != name:
             yield f"cell {i + 1}: Figure {found[1]} should be Figure {name}"
-        elif not re.search(rf"Figure {re.escape(name)}(?!\d)", text):
+        elif not re.search(rf"Figures?\s+(?:\w+\.\d+[,–\s]+(?:and\s+)?)*{name}(?!\d)", text):
             yield f"Figure {name} is not discussed: no text mentions it"
 
 

@@ -1,0 +1,118 @@
+"""Find or get a Chromium, and open it on the built site without letting it talk to anyone else."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+def installed() -> str | None:
+    """The path of an installed Chromium or Chrome."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    return found or (MAC if os.path.exists(MAC) else None)
+
+
+def playwright_own() -> str | None:
+    """The browser that playwright downloaded earlier, if it is there."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        path = playwright.chromium.executable_path
+    return path if os.path.exists(path) else None
+
+
+def find() -> str:
+    """A browser: the installed one; on Debian as root one from apt; else playwright's own."""
+    if path := installed() or playwright_own():
+        return path
+    if shutil.which("apt-get") and getattr(os, "geteuid", lambda: 1)() == 0:
+        print("no Chromium: installing it with apt-get", flush=True)
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"]
+        for command in (["apt-get", "update", "-qq"], install):
+            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL)
+        if path := installed():
+            return path
+    print("no Chromium: asking playwright for its own", flush=True)
+    subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"])
+    if path := playwright_own():
+        return path
+    raise RuntimeError("no Chromium can be found or installed; SKIP_BROWSER=1 leaves it out")
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    """Serve a folder on a free port of localhost; yields its address."""
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """A headless browser of playwright."""
+    from playwright.sync_api import sync_playwright
+
+    path = find()
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+        yield instance
+        instance.close()
+
+
+def settle(page: Any) -> None:
+    """Wait until a page has loaded, its mathematics is set and its widgets are drawn."""
+    page.wait_for_load_state("networkidle")
+    page.evaluate("() => window.MathJax?.startup?.promise")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('script[type*=\"widget-view\"]')]"
+        ".every(s => s.parentElement.children.length > 1)",
+        timeout=20_000,
+    )
+
+
+@contextmanager
+def opened(
+    instance: Any, address: str, *, width: int = 1280, height: int = 900, theme: str = "light"
+) -> Iterator[Any]:
+    """A settled page in a fresh context, in a theme and at a width."""
+    context = instance.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme=theme,
+        reduced_motion="reduce",
+    )
+    context.add_init_script(f"localStorage.mode = '{theme}'; localStorage.theme = '{theme}';")
+    page = context.new_page()
+    page.requests_seen, page.failures, page.complaints = [], [], []
+    page.on("request", lambda r: page.requests_seen.append(r.url))
+    page.on("requestfailed", lambda r: page.failures.append(f"{r.url}: {r.failure}"))
+    page.on("response", lambda r: r.status >= 400 and page.failures.append(f"{r.url}: {r.status}"))
+    page.on("console", lambda m: m.type == "error" and page.complaints.append(m.text))
+    page.on("pageerror", lambda e: page.complaints.append(str(e)))
+    page.goto(address)
+    settle(page)
+    yield page
+    context.close()
