@@ -32,7 +32,7 @@ COLORS = {
     "pooled": "#00916a",
     "attention": "#d55e00",
     "bayes": "#3d3d3d",
-    "elementwise": "#b5609a",
+    "elementwise": "#8c3a7a",
     "signal": "#d55e00",
     "noise": "#7a8793",
 }
@@ -68,7 +68,7 @@ _HALO: Any = [patheffects.withStroke(linewidth=2.5, foreground="white")]
 def use_style() -> None:
     """Set the style of the book; done on import. A notebook then shows figures uncropped."""
     mpl.rcParams.update(STYLE)
-    if "ipykernel" in sys.modules:
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
         from matplotlib_inline.config import InlineBackend
 
         uncropped: Any = {"bbox_inches": None}

@@ -12,7 +12,7 @@ from utils.validation import check_integer, check_real, check_rng
 
 
 class Tokens(NamedTuple):
-    """A batch of samples: X (n, L, d), labels y in {−1, +1} (n,), signal positions `where` (n, L)."""
+    """A batch: tokens X (n, L, d), labels y ∈ {−1, +1} (n,), signal positions `where` (n, L)."""
 
     X: np.ndarray
     y: np.ndarray
@@ -27,7 +27,7 @@ class SparseTokens:
     ----------
     L : tokens in a sample (≥ 2)
     R : signal tokens in a positive sample (1 ≤ R ≤ L)
-    theta : signal strength θ ≥ 0
+    theta : signal strength θ ≥ 0, in units of the noise on one coordinate
     pi : probability π of a positive sample, 0 < π < 1
 
     Examples
@@ -63,7 +63,10 @@ class SparseTokens:
         return np.where(rng.random(n) < self.pi, 1, -1)
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> Tokens:
-        """Draw n samples of L tokens in R^d; the signal direction ξ is the first basis vector."""
+        """Draw n samples of L tokens in R^d; the signal direction ξ is the first basis vector.
+
+        Any other ξ is a rotation away, and every learner in the book commutes with rotations.
+        """
         n, d, rng = check_integer("n", n, 1), check_integer("d", d, 1), check_rng(rng)
         y = self.sample_labels(n, rng)
         where = np.zeros((n, self.L), dtype=bool)

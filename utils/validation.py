@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Integral, Real
+from contextlib import suppress
+from numbers import Real
 
 import numpy as np
 
@@ -20,11 +21,11 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
     ValueError: R = 12 is not allowed: R must be an integer in [1, 10]
     """
     allowed = f"an integer in [{low}, {high}]" if high is not None else f"an integer ≥ {low}"
-    integral = isinstance(value, (Integral, Real)) and not isinstance(value, (bool, np.bool_))
-    if integral and math.isfinite(value) and value == int(value):  # type: ignore[arg-type,call-overload]
-        number = int(value)  # type: ignore[call-overload]
-        if number >= low and (high is None or number <= high):
-            return number
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError, ValueError):  # int(inf), int(nan)
+            number = int(value)  # type: ignore[call-overload]
+            if number == value and number >= low and (high is None or number <= high):
+                return number
     raise ValueError(f"{name} = {value!r} is not allowed: {name} must be {allowed}")
 
 
@@ -46,12 +47,13 @@ def check_real(
     ...
     ValueError: lam = -1 is not allowed: lam must be a finite number in [0, inf)
     """
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-        number = float(value)
-        above = number > low if open_low else number >= low
-        below = number < high if open_high else number <= high
-        if above and below:
-            return number
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            number = float(value)
+            above = number > low if open_low else number >= low
+            below = number < high if open_high else number <= high
+            if above and below and math.isfinite(number):
+                return number
     left = "(" if open_low or low == -math.inf else "["
     right = ")" if open_high or high == math.inf else "]"
     interval = f"a finite number in {left}{low:g}, {high:g}{right}"
