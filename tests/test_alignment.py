@@ -36,7 +36,7 @@ def draws(model, d, n, trials, rng, **options):
         (SparseTokens(30, 2, 9.0, 0.5), 12, 60, {"lr_w": 3.0, "lr_b": 4.0}),
         (SparseTokens(2, 1, 1.0, 0.5), 3, 6, {}),
         (SparseTokens(3, 1, 0.0, 0.5), 2, 5, {"loss": "square"}),
-        (SparseTokens(4, 4, 1.0, 0.3), 2, 1, {}),
+        (SparseTokens(4, 4, 1.0, 0.3), 2, 1, {"lr_w": 20.0}),
         (SparseTokens(5, 2, 3.0, 0.9), 2, 2, {"loss": "square", "lr_b": 2.0}),
         (SparseTokens(2, 2, 2.0, 0.7), 1, 2, {"lr_w": 20.0, "lr_b": 2.0}),
         (SparseTokens(6, 2, 4.0, 0.4), 1, 8, {"loss": "square", "lr_w": 0.1, "lr_b": 0.0}),
@@ -174,7 +174,7 @@ def by_quadrature(model, alpha0, loss, lr_w, lr_b):
             for low, high in pairwise(cuts):
                 total += (pi if y > 0 else 1 - pi) * integrate.quad(
                     lambda x, c=center, y=y: stats.norm._pdf(x) * first(c + sd * x, y) ** power,
-                    low, high, epsabs=0, epsrel=1e-12,
+                    low, high, epsabs=1e-16, epsrel=1e-11,
                 )[0]  # fmt: skip
         return total
 
