@@ -96,13 +96,22 @@ def plain_docstring(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     """Docstrings are written for people: |w|, x_i and `name` mean themselves, not markup."""
+    example = False
     for i, line in enumerate(lines):
-        if line.lstrip().startswith((">>>", "...")):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if example:
             continue
         line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line)
         pieces = re.split(r"(``[^`]*``)", line)
         pieces[::2] = [re.sub(r"([|*\\]|_(?!\w)|_(?=_))", r"\\\1", piece) for piece in pieces[::2]]
         lines[i] = "".join(pieces)
+
+
+def skip_field_aliases(
+    app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """The fields of a NamedTuple are explained in its docstring, not by their numbers."""
+    return True if (getattr(obj, "__doc__", "") or "").startswith("Alias for field") else None
 
 
 def set_base_url(app: Sphinx, config: Config) -> None:
@@ -116,5 +125,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(Captions)
     app.add_post_transform(FigureLinks)
     app.connect("autodoc-process-docstring", plain_docstring, priority=400)
+    app.connect("autodoc-skip-member", skip_field_aliases)
     app.connect("config-inited", set_base_url, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,7 @@ BUILD = ROOT / "_build"
 EXECUTED, SOURCE, HTML, STAMP = (
     BUILD / name for name in ("executed", "source", "html", "complete")
 )
+FLOW = ["model", "laws", "losses", "alignment", "separation", "readout", "asymptotics", "capacity"]
 VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
 
 
@@ -141,7 +142,8 @@ def execution_table(copies: dict[str, Path]) -> str:
 
 def api_sections() -> str:
     """One section for each module of utils, filled from its docstrings."""
-    names = sorted(path.stem for path in (ROOT / "utils").glob("[!_]*.py"))
+    found = {path.stem for path in (ROOT / "utils").glob("[!_]*.py")}
+    names = [name for name in FLOW if name in found] + sorted(found - set(FLOW))
     section = "## `utils.{0}`\n\n```{{eval-rst}}\n.. automodule:: utils.{0}\n   :members:\n```\n"
     return "\n".join(section.format(name) for name in names)
 

@@ -107,7 +107,7 @@ def check_title(chapter: Chapter) -> Iterator[str]:
 
 def check_opening(chapter: Chapter) -> Iterator[str]:
     start = chapter.code[0][0] if chapter.code else len(chapter.cells)
-    text = "\n".join(cell.source for i, cell in chapter.prose if i < start)
+    text = "\n\n".join(cell.source for i, cell in chapter.prose if i < start)
     if "?" not in text:
         yield "the question of the chapter must be asked before the first code cell"
     if "what you will see" not in text.lower():
@@ -161,14 +161,14 @@ def check_stability(chapter: Chapter) -> Iterator[str]:
     identifiers = [cell.get("id") for cell in chapter.cells]
     if None in identifiers or len(set(identifiers)) < len(identifiers):
         yield "every cell needs an id of its own"
-    size = len(nbformat.writes(chapter.notebook).encode()) / 2**20
+    size = chapter.path.stat().st_size / 2**20
     if size > MAX_MEGABYTES:
         yield f"the notebook has {size:.1f} MB; at most {MAX_MEGABYTES}"
 
 
 def check_figures(chapter: Chapter) -> Iterator[str]:
     number = 0
-    text = "\n".join(cell.source for _, cell in chapter.prose if not CAPTION.match(cell.source))
+    text = "\n\n".join(cell.source for _, cell in chapter.prose if not CAPTION.match(cell.source))
     for i, cell in enumerate(chapter.cells):
         caption = CAPTION.match(cell.source) if cell.cell_type == "markdown" else None
         if caption and not (i and has_figure(chapter.cells[i - 1])):
@@ -236,7 +236,7 @@ def check_exercises(chapter: Chapter) -> Iterator[str]:
 def check_ending(chapter: Chapter) -> Iterator[str]:
     if chapter.is_appendix:
         return
-    text = "\n".join(cell.source for _, cell in chapter.prose)
+    text = "\n\n".join(cell.source for _, cell in chapter.prose)
     summary = re.search(r"^## What we established *\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     if not summary:
         yield "the section '## What we established' is missing"
@@ -267,7 +267,7 @@ CHECKS: tuple[Callable[[Chapter], Iterator[str]], ...] = (
 
 def breaches(path: Path) -> list[str]:
     """Every breach of the contract by one notebook; an empty list when it keeps it."""
-    chapter = Chapter(path, nbformat.read(path, as_version=4))
+    chapter = Chapter(path, nbformat.v4.reads(path.read_text(encoding="utf-8")))
     return [breach for check in CHECKS for breach in check(chapter)]
 
 

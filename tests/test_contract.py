@@ -1,0 +1,192 @@
+"""Every chapter keeps the notebook contract, and the checker finds each way of breaking it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_output
+
+from scripts.contract import breaches
+from scripts.run_notebooks import chapters
+from tests.conftest import PNG, code, shown, sound_notebook, text
+
+Break = Callable[[Any], None]
+
+
+def check(folder: Path, notebook: Any, name: str = "07_needle.ipynb") -> list[str]:
+    path = folder / name
+    path.write_text(nbformat.v4.writes(notebook), encoding="utf-8")
+    return breaches(path)
+
+
+def number_cells(notebook: Any) -> None:
+    for count, cell in enumerate((c for c in notebook.cells if c.cell_type == "code"), 1):
+        cell.execution_count = count
+
+
+def insert(index: int, *cells: Any) -> Break:
+    def change(notebook: Any) -> None:
+        notebook.cells[index:index] = cells
+        number_cells(notebook)
+
+    return change
+
+
+def remove(index: int) -> Break:
+    def change(notebook: Any) -> None:
+        del notebook.cells[index]
+        number_cells(notebook)
+
+    return change
+
+
+def source(index: int, new: str) -> Break:
+    def change(notebook: Any) -> None:
+        notebook.cells[index].source = new
+
+    return change
+
+
+def outputs(index: int, *new: Any) -> Break:
+    def change(notebook: Any) -> None:
+        notebook.cells[index].outputs = list(new)
+
+    return change
+
+
+def count(index: int, value: int | None) -> Break:
+    def change(notebook: Any) -> None:
+        notebook.cells[index].execution_count = value
+
+    return change
+
+
+def kernel(notebook: Any) -> None:
+    notebook.metadata["kernelspec"]["name"] = "my-venv"
+
+
+def forget_outputs(notebook: Any) -> None:
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+
+
+def timings(notebook: Any) -> None:
+    notebook.cells[1].metadata["execution"] = {"iopub.execute_input": "2026-01-01T00:00:00Z"}
+
+
+def same_id(notebook: Any) -> None:
+    notebook.cells[3]["id"] = notebook.cells[1]["id"]
+
+
+def long_cells(notebook: Any) -> None:
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source += "\n1" * 7
+
+
+BROKEN: dict[str, tuple[Break, str]] = {
+    "no title": (source(0, "A needle? What you will see."), "must be markdown that begins"),
+    "two titles": (source(2, "# Again\n\nFigure 7.1"), "a second title"),
+    "no question": (source(0, "# A\n\nWhat you will see."), "question of the chapter"),
+    "no promise": (source(0, "# A\n\nWhy?"), "'What you will see' is missing"),
+    "no imports first": (source(1, "x = 1"), "must hold the imports"),
+    "late import": (source(3, "import math"), "cell 3: imports belong"),
+    "import in a solution": (source(9, "from math import pi"), "cell 9: imports belong"),
+    "sys.path": (source(1, "import sys\nsys.path.append('..')"), "sys.path is not to be touched"),
+    "cell of 21 lines": (source(3, "\n".join("x" * 21)), "21 lines; allowed are"),
+    "empty cell": (source(3, ""), "0 lines; allowed are"),
+    "long median": (long_cells, "median cell length is 8 lines"),
+    "never executed": (count(3, None), "not executed in order"),
+    "executed out of order": (count(3, 9), "not executed in order"),
+    "stripped outputs": (forget_outputs, "no output is stored"),
+    "error output": (
+        outputs(3, new_output("error", ename="KeyError", evalue="", traceback=[])),
+        "stores an error, KeyError",
+    ),
+    "stderr output": (
+        outputs(3, new_output("stream", name="stderr", text="careful")),
+        "a message on stderr",
+    ),
+    "path of a machine": (source(3, "open('/home/me/data')"), "belongs to one machine"),
+    "address in memory": (
+        outputs(3, shown(text_plain="<A object at 0x7f00deadbeef>")),
+        "belongs to one machine",
+    ),
+    "stored timings": (timings, "stores timings"),
+    "foreign kernel": (kernel, "kernelspec must be python3"),
+    "one id twice": (same_id, "an id of its own"),
+    "too large": (outputs(5, shown(text_plain="x" * (4 << 20))), "MB; at most 3"),
+    "figure without caption": (source(4, "A point."), "a figure without the caption"),
+    "figure at the end": (insert(99, code("plot()", shown(image_png=PNG))), "without the caption"),
+    "widget without caption": (
+        insert(5, code("w", shown(**{"application_vnd__jupyter__widget-view+json": {}}))),
+        "a figure without the caption '**Figure 7.2.** …'",
+    ),
+    "wrong number": (source(4, "**Figure 7.2.** A point."), "Figure 7.2 should be Figure 7.1"),
+    "caption without figure": (
+        insert(5, text("**Figure 7.2.** Nothing.")),
+        "the caption of Figure 7.2 follows no figure",
+    ),
+    "figure never discussed": (source(2, "## The claim"), "Figure 7.1 is not discussed"),
+    "no agreement": (source(5, "1 + 1"), "no agree(...): a chapter"),
+    "agreement without trace": (outputs(5), "no agree(...) left its claim"),
+    "exercise without label": (source(7, "```{exercise}\nDo it.\n```"), "without a :label:"),
+    "exercise without solution": (source(8, "text"), "exercise ch7-one has no executable"),
+    "open solution": (
+        source(8, "```{solution-start} ch7-one\n```"),
+        "the solution of ch7-one is not folded",
+    ),
+    "solution without code": (remove(9), "the solution of ch7-one has no code cell"),
+    "solution without end": (remove(10), "starts before that of ch7-one ends"),
+    "last solution without end": (remove(26), "the solution of ch7-five does not end"),
+    "solution of nothing": (
+        source(8, "```{solution-start} ch7-none\n:class: dropdown\n```"),
+        "the solution of ch7-none belongs to no exercise",
+    ),
+    "solution that does not run": (
+        insert(11, text("```{solution} ch7-one\n```")),
+        "use solution-start and solution-end",
+    ),
+    "four exercises": (source(7, "gone"), "4 exercises; at least 5"),
+    "no summary": (source(6, "## Summary\n\n- 1"), "'## What we established' is missing"),
+    "summary without list": (source(6, "## What we established\n\n1"), "must be a list"),
+    "summary without numbers": (
+        source(6, "## What we established\n\n- It works."),
+        "a line without a number",
+    ),
+    "no next": (remove(27), "'## Where next' is missing"),
+}
+
+
+def test_a_sound_notebook_keeps_the_contract(tmp_path: Path) -> None:
+    assert check(tmp_path, sound_notebook()) == []
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_checker_finds_every_breach(name: str, tmp_path: Path) -> None:
+    change, message = BROKEN[name]
+    notebook = sound_notebook()
+    change(notebook)
+    assert any(message in breach for breach in check(tmp_path, notebook))
+
+
+def test_an_appendix_needs_no_exercises(tmp_path: Path) -> None:
+    notebook = sound_notebook()
+    del notebook.cells[6:]
+    for cell in notebook.cells:
+        cell.source = cell.source.replace("7.1", "B.1")
+    assert check(tmp_path, notebook, "B_needle.ipynb") == []
+
+
+def test_there_are_chapters() -> None:
+    assert chapters()
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_every_chapter_keeps_the_contract(path: Path) -> None:
+    assert breaches(path) == []
