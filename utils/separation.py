@@ -1,0 +1,432 @@
+"""What each classifier can represent: its smallest test error when ξ and θ are known.
+
+Every classifier here sees the tokens through their projections h_ℓ = g_ℓ + θ v_ℓ on ξ and compares
+a statistic T with a threshold. Three ideas carry the module:
+
+* **The risk needs no labels.** With η = P(y = +1 | tokens) from the likelihood ratio, any rule has
+  error E[1 − η; T > t] + E[η; T ≤ t]. Averaging η instead of labels reduces the variance, and makes
+  the difference of two classifiers on the same tokens very sharp.
+* **A bag of noise is a few sums.** The L − R noise tokens enter every T through sums Σ f(g_ℓ).
+  `sample_noise` draws what those need at a cost that does not grow with L: multinomial counts on
+  narrow bins of the Gaussian, and the extreme tokens of both tails one by one.
+* **Choose on one half, judge on the other.** Threshold and τ are chosen on half of the trials and
+  judged on the other half, both ways, so the reported error is that of a rule that exists.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
+
+from utils.model import SparseTokens
+from utils.validation import check_choice, check_integer, check_real, check_rng
+
+TAIL, BIN_WIDTH, STRATA, BLOCK = 64, 0.05, 8, 10_000
+Function = Callable[[np.ndarray], np.ndarray]
+KINDS = ("pooled", "vectorized", "attention", "elementwise", "bayes")
+
+
+@dataclass(frozen=True)
+class OracleError:
+    """The error of the best rule of a kind; `float()` gives the error.
+
+    Attributes
+    ----------
+    error, standard_error : test error and its Monte Carlo standard error (0 for a closed form)
+    threshold : decide y = +1 when the statistic exceeds it (averaged over the two halves)
+    tau : query strength of attention and element-wise statistics, None elsewhere
+    optimism : cross-fitted minus in-sample error; in expectation the best error lies in
+        [error − optimism, error], since in-sample minima are too small and real rules too large
+    """
+
+    error: float
+    standard_error: float = 0.0
+    threshold: float = math.nan
+    tau: float | None = None
+    optimism: float = 0.0
+
+    def __float__(self) -> float:
+        return self.error
+
+
+@dataclass(frozen=True)
+class Noise:
+    """L − R noise tokens for each of many trials, and R free tokens (trials, strata, R).
+
+    A negative and a positive sample share the bag and differ by θ on the free tokens, which are
+    spread evenly: one in each of the `strata` equally likely intervals.
+    """
+
+    L: int
+    R: int
+    trials: int
+    free: np.ndarray
+
+    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
+        """Σ f(g) e^{tilt·g} over each bag as a pair (log scale (trials,), sums (k, trials)).
+
+        f maps tokens of any shape (…) to (k, …); the log scale is tilt × the largest token.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Direct(Noise):
+    """Every token is drawn; the stream is replayed for each sum, so memory does not grow with L."""
+
+    seed: int
+
+    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
+        rng, n = np.random.default_rng(self.seed), self.L - self.R
+        step = max(1, 2**21 // n)
+        scale, sums = [], []
+        for start in range(0, self.trials, step):
+            g = rng.standard_normal((min(step, self.trials - start), n))
+            scale.append(tilt * g.max(axis=1))
+            sums.append((f(g) * np.exp(tilt * g - scale[-1][:, None])).sum(axis=-1))
+        return np.concatenate(scale), np.concatenate(sums, axis=1)
+
+
+@dataclass(frozen=True)
+class _Binned(Noise):
+    """Counts (trials, bins) on nodes (bins, 3), and tail tokens one after another from `start`."""
+
+    counts: np.ndarray
+    nodes: np.ndarray
+    weight: np.ndarray
+    tail: np.ndarray
+    start: np.ndarray
+
+    @cached_property
+    def peak(self) -> np.ndarray:
+        """The largest token of each bag."""
+        return np.maximum.reduceat(self.tail, self.start)
+
+    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
+        if not len(self.tail):
+            return np.full(self.trials, -np.inf), np.zeros((len(f(self.tail)), self.trials))
+        scale = tilt * self.peak
+        size = np.diff(self.start, append=len(self.tail))
+        far = f(self.tail) * np.exp(tilt * self.tail - np.repeat(scale, size))
+        sums = np.add.reduceat(far, self.start, axis=-1)
+        if self.nodes.size:
+            top = self.nodes.max()
+            near = (f(self.nodes) * np.exp(tilt * (self.nodes - top)) * self.weight).sum(axis=-1)
+            sums = sums + (self.counts @ near.T).T * np.exp(tilt * top - scale)
+        return scale, sums
+
+
+def sample_noise(
+    L: int, R: int, trials: int, rng: np.random.Generator, *, method: str = "binned"
+) -> Noise:
+    """Draw the noise of `trials` samples; it can be reused for every θ, π, τ and kind.
+
+    "binned" costs the same for L = 10³ and L = 10¹². About 2·TAIL extreme tokens are exact; the
+    others are counted on bins of width BIN_WIDTH and enter with the mean of f over their bin. So
+    means are exact, and of the variance of Σ e^{τg} a bin loses no more than a share
+    (τ·BIN_WIDTH)²/12. "direct" draws all L − R tokens.
+
+    >>> noise = sample_noise(10**12, 1, 1000, np.random.default_rng(0))
+    >>> _, squares = noise.tilted(0.0, lambda g: g[None] ** 2)
+    >>> bool(abs(squares.mean() / 1e12 - 1) < 1e-6)
+    True
+    """
+    L, trials, rng = check_integer("L", L, 2), check_integer("trials", trials, 2), check_rng(rng)
+    R, n = check_integer("R", R, 1, L), L - R
+    strata = max(1, STRATA // R)
+    level = (rng.permuted(np.tile(np.arange(strata), (trials, R, 1)), axis=2)).transpose(0, 2, 1)
+    free = ndtri((level + rng.random(level.shape)) / strata)
+    if check_choice("method", method, ("binned", "direct")) == "direct" and n:
+        return _Direct(L, R, trials, free, int(rng.integers(2**63)))
+    share = min(0.5, TAIL / max(n, 1))
+    cut = -ndtri(share)
+    edges = np.linspace(-cut, cut, 1 + math.ceil(2 * cut / BIN_WIDTH))
+    order = np.argsort(np.abs(edges[:-1] + edges[1:]))[::-1]  # rare bins first: their p stays exact
+    low, high = edges[:-1][order], edges[1:][order]
+    counts = rng.multinomial(n, [share, share, *(ndtr(high) - ndtr(low))], size=trials)
+    size = counts[:, :2].sum(axis=1)
+    side = np.repeat(np.tile([1.0, -1.0], trials), counts[:, :2].ravel())
+    tail = side * ndtri(share * rng.random(size.sum()))
+    x, w = np.polynomial.legendre.leggauss(3)
+    nodes = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * x
+    weight = w * np.exp(-(nodes**2) / 2)
+    weight /= weight.sum(axis=1, keepdims=True)
+    start = np.cumsum(size) - size
+    return _Binned(L, R, trials, free, counts[:, 2:].astype(float), nodes, weight, tail, start)
+
+
+def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
+    """log e_R(x)/C(L,R), x = exp(θh − θ²/2), with free tokens h (trials, …, R).
+
+    For R > 1: with any r > 0 and p = rx/(1 + rx), r^R e_R(x) = Π(1 + rx) · P(B = R), with B the sum
+    of independent Bernoulli(p_ℓ). A Fourier sum over N points gives P(B = R), of
+    order 1 when E[B] ≈ R, up to its aliases P(B = R + N), …, below 1e-10.
+    """
+    L, R = noise.L, noise.R
+    if R == 1:
+        scale, (total,) = noise.tilted(theta, lambda g: np.ones((1, *g.shape)))
+        with np.errstate(divide="ignore"):
+            bag = np.where(total > 0, scale + np.log(total), -np.inf)
+        return np.logaddexp(bag[:, None, None], theta * h[..., 0]) - theta**2 / 2 - math.log(L)
+    grid = np.linspace(-12, 12, 4001)
+    density = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
+    target = min(R, L - 0.5)
+
+    def excess(s: float) -> float:
+        return L * float(density @ expit(s + theta * grid - theta**2 / 2)) - target
+
+    s = brentq(excess, -100 - 13 * theta, 100 + 13 * theta + theta**2, xtol=1e-3)
+
+    def log_terms(g: np.ndarray, angle: float) -> np.ndarray:
+        return np.log1p(expit(s + theta * g - theta**2 / 2) * (np.exp(1j * angle) - 1))[None]
+
+    N = 2 * ((R + 14 + math.ceil(6 * math.sqrt(R))) // 2) + 1
+    probability = np.ones(h.shape[:-1])
+    for angle in 2 * np.pi / N * np.arange(1, (N + 1) // 2):
+        _, (bag,) = noise.tilted(0.0, partial(log_terms, angle=angle))
+        free = log_terms(h, angle)[0].sum(axis=-1)
+        probability += 2 * np.exp(bag[:, None, None] + free - 1j * R * angle).real
+    _, (bag,) = noise.tilted(0.0, lambda g: np.logaddexp(0, s + theta * g - theta**2 / 2)[None])
+    free = np.logaddexp(0, s + theta * h - theta**2 / 2).sum(axis=-1)
+    subsets = np.log(np.arange(L, L - R, -1) / np.arange(1, R + 1)).sum()
+    log_probability = np.log(np.maximum(probability / N, 1e-17))
+    return bag[:, None, None] + free - R * s + log_probability - subsets
+
+
+def _attention(noise: Noise, h: np.ndarray, tau: float) -> np.ndarray:
+    """Σ softmax(τh) h, where the bag acts as a single token of log weight log Σ e^{τg}."""
+    scale, (mass, moment) = noise.tilted(tau, lambda g: np.stack([np.ones_like(g), g]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bag = np.where(mass > 0, scale + np.log(mass), -np.inf)[:, None, None]
+        value = np.where(mass > 0, moment / mass, 0.0)[:, None, None]
+    top = np.maximum(bag, tau * h.max(axis=-1))
+    heavy, weight = np.exp(bag - top), np.exp(tau * h - top[..., None])
+    return (heavy * value + (weight * h).sum(axis=-1)) / (heavy + weight.sum(axis=-1))
+
+
+def _two_gaussians(distance: float, pi: float) -> OracleError:
+    """Classes N(0, 1) and N(δ, 1): the posterior is 1/2 at t = δ/2 + log((1−π)/π)/δ."""
+    odds = math.log((1 - pi) / pi)
+    if distance == 0:
+        return OracleError(min(pi, 1 - pi), threshold=math.copysign(math.inf, odds))
+    t = distance / 2 + odds / distance
+    return OracleError(float(pi * ndtr(t - distance) + (1 - pi) * ndtr(-t)), threshold=t)
+
+
+def _maximum(model: SparseTokens) -> OracleError:
+    """Attention at τ = ∞ compares the largest h with t: P(miss) = Φ(t)^{L−R} Φ(t−θ)^R, any L."""
+
+    def error(t: float) -> float:
+        silent = model.L * log_ndtr(t)
+        miss = (model.L - model.R) * log_ndtr(t) + model.R * log_ndtr(t - model.theta)
+        return float(model.pi * np.exp(miss) - (1 - model.pi) * np.expm1(silent))
+
+    grid = np.linspace(-9, 14 + model.theta, 2000)
+    k = int(np.argmin([error(t) for t in grid]))
+    around = (grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)])
+    best = minimize_scalar(error, bounds=around, method="bounded", options={"xatol": 1e-10})
+    return OracleError(error(best.x), threshold=float(best.x), tau=math.inf)
+
+
+def _best_threshold(T: np.ndarray, step: np.ndarray) -> tuple[float, float]:
+    """Minimise Σ step[T ≤ t] over t, where step is the cost of turning a yes into a no."""
+    order = np.argsort(T, axis=None)
+    path = np.cumsum(step.ravel()[order])
+    k = int(np.argmin(path))
+    if path[k] >= 0:
+        return 0.0, -math.inf
+    ends = T.ravel()[order[k : k + 2]]
+    return float(path[k]), float(ends.mean()) if len(ends) == 2 else math.inf
+
+
+def _cross_fit(
+    statistic: Callable[[float], np.ndarray],
+    tau: float | None,
+    ceiling: float,
+    yes: np.ndarray,
+    no: np.ndarray,
+) -> OracleError:
+    """Choose t (and τ ≤ ceiling) on one half of the trials and judge on the other, both ways.
+
+    yes and no (trials, 2, strata) are the risks of either decision.
+    """
+    halves = slice(0, None, 2), slice(1, None, 2)
+    risk, in_sample, chosen = np.empty(len(yes)), 0.0, []
+    for half, other in (halves, halves[::-1]):
+
+        def search(tau: float, half: slice = half) -> tuple[float, float]:
+            return _best_threshold(statistic(tau)[half], no[half] - yes[half])
+
+        best = tau
+        if best is None:
+            best = minimize_scalar(
+                lambda x: search(x)[0],
+                bounds=(0, ceiling),
+                method="bounded",
+                options={"xatol": ceiling / 200},
+            ).x
+        T, (cost, t) = statistic(best), search(best)
+        in_sample += (cost + yes[half].sum()) / len(yes[half]) / 2
+        risk[other] = np.where(T[other] > t, yes[other], no[other]).sum(axis=(1, 2))
+        chosen.append((t, best))
+    threshold, tau = (float(x) for x in np.mean(chosen, axis=0))
+    error = sum(float(risk[half].mean()) for half in halves) / 2
+    return OracleError(error, _standard_error(risk), threshold, tau, error - in_sample)
+
+
+def _standard_error(risk: np.ndarray) -> float:
+    return float(risk.std(ddof=1)) / math.sqrt(len(risk))
+
+
+def oracle_error(
+    kind: str,
+    model: SparseTokens,
+    *,
+    tau: float | None = None,
+    phi: Function = np.tanh,
+    rng: np.random.Generator | None = None,
+    trials: int = 10_000,
+    noise: Noise | None = None,
+) -> OracleError:
+    """The smallest test error of a kind of classifier that knows ξ and θ, with the best threshold.
+
+    - "pooled", "vectorized" (uniform weights): two Gaussians at distance δ = θR/√L, closed form;
+    - "attention" (w = ξ, q = τξ): T = Σ softmax(τh) h at the given τ, or at the best one;
+      τ = ∞ is the largest token, closed form;
+    - "elementwise": T = Σ h φ(τh), τ = 1 unless given, φ fixed as L grows;
+    - "bayes": T = e_R(x)/C(L, R) with x = exp(θh − θ²/2), threshold (1 − π)/π.
+
+    All but the closed forms are Monte Carlo over `trials` bags of noise; pass `noise` from
+    `sample_noise` instead of `rng` to compare kinds, θ, τ or π on the same bags.
+
+    >>> model = SparseTokens(L=10**4, R=1, theta=4.29, pi=0.5)
+    >>> round(float(oracle_error("pooled", model)), 4)
+    0.4914
+    >>> noise = sample_noise(10**4, 1, 4000, np.random.default_rng(0))
+    >>> bayes, attention = (oracle_error(k, model, noise=noise) for k in ("bayes", "attention"))
+    >>> round(float(bayes), 2), round(attention.error / bayes.error, 2)
+    (0.26, 1.0)
+    """
+    check_choice("kind", kind, KINDS)
+    if tau is not None and not (kind == "attention" and tau == math.inf):
+        tau = check_real("tau", tau, 0)
+    if kind in ("pooled", "vectorized"):
+        return _two_gaussians(model.snr, model.pi)
+    if kind == "attention" and tau == math.inf:
+        return _maximum(model)
+    if noise is None:
+        trials, rng = check_integer("trials", trials, 4), check_rng(rng)
+        if trials > BLOCK:
+            sizes = np.diff(np.linspace(0, trials, 1 + math.ceil(trials / BLOCK)).astype(int))
+            parts = [
+                oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=int(n)) for n in sizes
+            ]
+            return _pool(parts, sizes / trials)
+        noise = sample_noise(model.L, model.R, trials, rng)
+    elif (noise.L, noise.R) != (model.L, model.R):
+        raise ValueError(
+            f"noise has L, R = {noise.L}, {noise.R}: it must match the model's {model.L}, {model.R}"
+        )
+    theta, pi = model.theta, model.pi
+    h = noise.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
+    evidence = _log_ratio(noise, h, theta)
+    posterior = expit(evidence + logit(pi))
+    share = np.array([1 - pi, pi])[:, None] / h.shape[2]
+    yes, no = share * (1 - posterior), share * posterior
+    if kind == "bayes":
+        risk = np.minimum(yes, no).sum(axis=(1, 2))
+        return OracleError(float(risk.mean()), _standard_error(risk), float(-logit(pi)))
+    if kind == "elementwise":
+        scale = 1.0 if tau is None else tau
+
+        def psi(x: np.ndarray) -> np.ndarray:
+            return x * phi(scale * x)
+
+        _, (total,) = noise.tilted(0.0, lambda g: psi(g)[None])
+        T = total[:, None, None] + psi(h).sum(axis=-1)
+        return _cross_fit(lambda _: T, scale, scale, yes, no)
+    ceiling = 2 * critical_theta(model.L)
+    return _cross_fit(lambda tau: _attention(noise, h, tau), tau, ceiling, yes, no)
+
+
+def _pool(parts: Sequence[OracleError], share: np.ndarray) -> OracleError:
+    """Average independent blocks of trials."""
+    rows = [(p.error, p.threshold, p.optimism, np.nan if p.tau is None else p.tau) for p in parts]
+    error, threshold, optimism, tau = (float(x) for x in share @ np.array(rows))
+    spread = math.hypot(*(s * p.standard_error for s, p in zip(share, parts, strict=True)))
+    return OracleError(error, spread, threshold, None if math.isnan(tau) else tau, optimism)
+
+
+def critical_theta(L: float, tau: float | None = None, *, criterion: str = "weight") -> float:
+    """Signal strength at which attention (w = ξ, q = τξ) finds the needle, as L → ∞ with R fixed.
+
+    criterion "weight": the softmax puts its mass on the signal token, e^{τθ} > Σ e^{τg}. This takes
+        θ = log L/τ + τ/2, and √(2 log L) once the noise is frozen, τ ≥ √(2 log L).
+    criterion "error": the test error at the best threshold vanishes. The signal token need only
+        beat the fluctuations of the noise, which takes θ = log L/(2τ) + τ, and √(2 log L) once
+        these are frozen, τ ≥ √(log L / 2).
+    Without τ, at the best one: √(2 log L) for both.
+
+    >>> [round(critical_theta(1e4, tau), 3) for tau in (1.0, 4.0, 5.0, None)]
+    [9.71, 4.303, 4.292, 4.292]
+    >>> round(critical_theta(1e4, 1.0, criterion="error"), 3)
+    5.605
+    """
+    log_L = math.log(check_real("L", L, 1, open_low=True))
+    check_choice("criterion", criterion, ("weight", "error"))
+    tau = math.inf if tau is None else check_real("tau", tau, 0, open_low=True)
+    c = 1.0 if criterion == "weight" else 2.0
+    if tau * c < math.sqrt(2 * log_L):
+        return log_L / (c * tau) + c * tau / 2
+    return math.sqrt(2 * log_L)
+
+
+def required_theta(
+    kind: str,
+    L: int,
+    *,
+    error: float = 0.05,
+    R: int = 1,
+    pi: float = 0.5,
+    tau: float | None = None,
+    phi: Function = np.tanh,
+    rng: np.random.Generator | None = None,
+    trials: int = 4_000,
+) -> tuple[float, float]:
+    """The θ at which `oracle_error` equals `error`, and its standard error.
+
+    All θ are tried on the same noise, so the error is a smooth falling function of θ, and the
+    standard error of θ is that of the error divided by its slope.
+
+    >>> theta, _ = required_theta("pooled", 10**4)
+    >>> round(theta, 2)
+    328.97
+    """
+    check_real("error", error, 0, min(pi, 1 - pi), open_low=True, open_high=True)
+    closed = kind in ("pooled", "vectorized") or (kind == "attention" and tau == math.inf)
+    noise = None if closed else sample_noise(L, R, trials, check_rng(rng))
+
+    def at(theta: float, tau: float | None = tau) -> OracleError:
+        model = SparseTokens(L=L, R=R, theta=theta, pi=pi)
+        return oracle_error(kind, model, tau=tau, phi=phi, noise=noise)
+
+    def solve(tau: float | None, guess: float) -> float:
+        high = guess
+        while at(high, tau).error > error:
+            high *= 1.5
+        return float(brentq(lambda x: at(x, tau).error - error, 0, high, xtol=1e-6, rtol=1e-6))
+
+    theta = critical_theta(L) + 2
+    if kind == "attention" and tau is None:  # the error is flat in τ near the best one
+        for _ in range(2):
+            theta = solve(tau := at(theta).tau, theta)
+    else:
+        theta = solve(tau, theta)
+    slope = (at(1.01 * theta, tau).error - at(0.99 * theta, tau).error) / (0.02 * theta)
+    return theta, at(theta, tau).standard_error / abs(slope)
