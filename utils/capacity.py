@@ -1,0 +1,234 @@
+"""Linear separability: proved for a data set, predicted for a feature law.
+
+Data (f_i, y_i) are separable if some (w, b) has y_i(⟨w, f_i⟩ + b) > 0 for every i. Gordan's
+theorem: either that is so, or there are multipliers c ≥ 0, c ≠ 0, with Σ c_i y_i (f_i, 1) = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, cholesky, lstsq, solve_triangular, svd
+from scipy.optimize import nnls
+from scipy.special import ndtr
+
+from utils.laws import FeatureLaw, Nodes
+from utils.records import ConvergenceError
+
+_EPS = np.finfo(float).eps
+
+
+class Separability(NamedTuple):
+    """An answer with its proof.
+
+    Attributes
+    ----------
+    separable : whether some hyperplane has every row strictly on the side of its label
+    certificate : if so, that hyperplane, (w, b) in one array (d+1,), or w (d,) without intercept;
+        if not, the multipliers (n,) of Gordan's theorem, non-negative and with sum 1
+    """
+
+    separable: bool
+    certificate: np.ndarray
+
+
+def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separability:
+    """Decide whether a hyperplane separates the rows of F by their labels, and prove it.
+
+    The point nearest the origin in the convex hull of the rows A_i = y_i(f_i, 1) decides. If it is
+    not the origin it is itself the normal of a separating hyperplane, the one of largest margin;
+    if it is, its coefficients are the multipliers. Non-negative least squares finds it, in
+    whitened coordinates and among a growing set of those rows that are hardest to classify.
+
+    Either proof is verified on the data as given before it is returned: every margin exceeds its
+    rounding error, or each component of Σ c_i A_i is below 1e-12 Σ c_i |A_i|, so that no larger
+    margin can exist. If both fail, `ConvergenceError` carries the best guess.
+
+    Parameters
+    ----------
+    F : features (n, d)
+    y : labels in {−1, +1}, (n,)
+    intercept : whether the hyperplane may miss the origin
+
+    Examples
+    --------
+    >>> corners = np.array([[0, 0], [1, 1], [0, 1], [1, 0]])
+    >>> separability(corners, [1, 1, 1, -1]).separable
+    True
+    >>> exclusive_or = separability(corners, [-1, -1, 1, 1])
+    >>> exclusive_or.separable, exclusive_or.certificate.round(3).tolist()
+    (False, [0.25, 0.25, 0.25, 0.25])
+    """
+    rows = _signed_rows(F, y, intercept)
+    size = np.abs(rows).max(axis=1)
+    if not size.all():  # a row of zeros has margin zero, whatever the hyperplane
+        return Separability(False, (size == 0) / np.count_nonzero(size == 0))
+    whitener = _whitener(rows / size[:, None])
+    Q = (rows / size[:, None]) @ whitener
+    w = Q.sum(axis=0)  # the least-squares solution of A w = 1
+    length = np.maximum(np.linalg.norm(Q, axis=1), _EPS)
+    Q /= length[:, None]
+    working = np.argsort(Q @ w)[: 3 * Q.shape[1]]
+    fresh = working
+    while not _separates(rows, whitener @ w):
+        if not fresh.size:
+            raise ConvergenceError(
+                f"neither proof holds beyond rounding: the smallest relative margin is "
+                f"{(Q @ w).min() / np.linalg.norm(w):.1e}; remove nearly dependent features",
+                Separability(bool((Q @ w).min() > 0), whitener @ w),
+            )
+        c = _nearest_in_hull(Q[working])
+        multipliers = np.zeros(len(Q))
+        multipliers[working] = c / (length * size)[working]
+        multipliers /= multipliers.sum()
+        if _balances(rows, multipliers):
+            return Separability(False, multipliers)
+        w = c @ Q[working]
+        margin = Q @ w
+        hard = max(2 * np.count_nonzero(margin <= 0), Q.shape[1] // 2)
+        fresh = np.setdiff1d(np.argsort(margin)[:hard], working)
+        if not (fresh.size or _separates(rows, whitener @ w)):  # equal margins on the support
+            w = lstsq(Q[working][c > 0], np.ones(np.count_nonzero(c)))[0]
+        working = np.append(working, fresh)
+    return Separability(True, whitener @ w)
+
+
+def _signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
+    """The rows A_i = y_i(f_i, 1), or y_i f_i without intercept, of checked data."""
+    F, y = np.asarray(F, dtype=float), np.asarray(y)
+    if F.ndim != 2 or 0 in F.shape or not np.isfinite(F).all():
+        raise ValueError(
+            f"F = array of shape {F.shape} is not allowed: F must be a finite, non-empty (n, d) matrix"
+        )
+    if y.shape != F.shape[:1] or not np.isin(y, (-1, 1)).all():
+        raise ValueError(
+            f"y = array of shape {y.shape} is not allowed: y must hold {len(F)} labels −1 or +1"
+        )
+    A = np.column_stack([F, np.ones(len(F))]) if intercept else F
+    return A * y[:, None]
+
+
+def _whitener(A: np.ndarray) -> np.ndarray:
+    """M (p, rank) such that the columns of A M are orthonormal."""
+    scale = np.abs(A).max(axis=0)
+    scale[scale == 0] = 1
+    A = A / scale
+    p = A.shape[1]
+    try:
+        R = cholesky(A.T @ A)
+        if np.diag(R).min() < 1e-5 * np.diag(R).max():
+            raise LinAlgError
+        M = solve_triangular(R, np.eye(p))
+    except LinAlgError:
+        _, s, V = svd(A, full_matrices=False)
+        keep = s > s[0] * max(A.shape) * _EPS
+        M = V[keep].T / s[keep]
+    return M / scale[:, None]
+
+
+def _nearest_in_hull(Q: np.ndarray) -> np.ndarray:
+    """Coefficients c ≥ 0, up to a factor, of the point of the hull of the rows nearest the origin.
+
+    They minimise |Qᵀc|² + (1 − Σc)²; at the minimum every row has ⟨Q_i, Qᵀc⟩ ≥ 1 − Σc ≥ 0.
+    """
+    n, p = Q.shape
+    try:
+        return nnls(np.vstack([Q.T, np.ones(n)]), np.eye(p + 1)[p], maxiter=30 * (n + p))[0]
+    except RuntimeError as error:
+        raise ConvergenceError(f"non-negative least squares: {error}") from error
+
+
+def _separates(rows: np.ndarray, w: np.ndarray) -> bool:
+    """Whether every margin exceeds its rounding error."""
+    return bool((rows @ w > 2 * (len(w) + 1) * _EPS * (np.abs(rows) @ np.abs(w))).all())
+
+
+def _balances(rows: np.ndarray, c: np.ndarray) -> bool:
+    """Whether c is a proof of Gordan's kind, to rounding."""
+    return bool(c.min() >= 0 and (np.abs(c @ rows) <= 1e-12 * (c @ np.abs(rows))).all())
+
+
+def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
+    """The largest α = n/d at which data of this law are separable, in the limit of large d.
+
+    1/α* = min over (ν, κ, b) of E[(−y(θaμ + cν + b)/r − √(1+κ²) G)₊²],  μ = s_q ν + √(1−s_q²) κ,
+
+    with G ~ N(0, 1) integrated in closed form: E[(sG − m)₊²] = (m²+s²)Φ(−m/s) − msφ(m/s). Above
+    α* separation is impossible by Gordon's inequality; below it, convexity makes the bound exact.
+    The square root of the expectation is convex (it is a norm of a convex function), and Newton's
+    method is applied to it. The answer is infinite if the nodes of the law can themselves be
+    separated along q̂, that is when the true capacity is astronomical.
+
+    Parameters
+    ----------
+    law : any feature law; for the vectorized model n/d counts tokens' dimension d, so that its
+        capacity is L times that of its two Gaussians
+    intercept : whether b is free, or zero
+
+    Examples
+    --------
+    >>> from utils.laws import gaussian_mixture, pooled
+    >>> from utils.model import SparseTokens
+    >>> round(predict_capacity(pooled(SparseTokens(L=10, R=1, theta=5.0, pi=0.5))), 4)
+    2.9501
+    >>> round(predict_capacity(gaussian_mixture(var_pos=1, var_neg=1), intercept=False), 6)
+    3.700033
+    """
+    y, a, c, r, weight = _fine_nodes(law)
+    signal = law.theta * a
+    columns = [law.cos * signal + c, math.sqrt(1 - law.cos**2) * signal] if law.query else [signal]
+    κ = len(columns) - 1
+    if intercept:
+        columns.append(np.full_like(r, math.sqrt(weight @ r**2)))
+    X = np.column_stack(columns) * (y / r)[:, None]
+    β = np.zeros(X.shape[1])
+    J, gradient, hessian = _expected_square(X, weight, κ, β)
+    for _ in range(2000):
+        if J < 1e-250:
+            return math.inf
+        curvature = hessian - np.outer(gradient, gradient) / (2 * J)
+        step = -np.linalg.pinv(curvature, rcond=1e-14, hermitian=True) @ gradient
+        decrement = -gradient @ step
+        if decrement <= 1e-13 * J:
+            return law.copies / J
+        while True:
+            trial = _expected_square(X, weight, κ, β + step)
+            if trial[0] <= J - 0.1 * decrement or decrement <= 1e-13 * J:
+                break
+            step, decrement = step / 2, decrement / 2
+        β = β + step
+        J, gradient, hessian = trial
+    raise ConvergenceError("Newton's method did not settle", law.copies / J)
+
+
+def _fine_nodes(law: FeatureLaw) -> Nodes:
+    """The law's quadrature before its points are averaged over cells: capacity lives on tails."""
+    if not hasattr(law, "cloud"):
+        return law.nodes
+    parts = []
+    for label, share in (1, law.pi), (-1, 1 - law.pi):
+        (a, c, r), weight = law.cloud(label)
+        parts.append((np.full(len(r), label), a, c, r, share * weight))
+    return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _expected_square(
+    X: np.ndarray, weight: np.ndarray, κ: int, β: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """E[(sG − t)₊²] with t = Xβ and s = √(1 + β_κ²), its gradient and its Hessian in β."""
+    t, s = X @ β, math.hypot(1, β[κ])
+    u = t / s
+    below, density = ndtr(-u), np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+    slope = β[κ] / s  # ds/dβ_κ; d²s/dβ_κ² = 1/s³
+    value = weight @ (s**2 * ((1 + u**2) * below - u * density))
+    gradient = X.T @ (weight * 2 * s * (u * below - density))
+    gradient[κ] += weight @ (2 * s * below) * slope
+    hessian = X.T @ (X * (2 * weight * below)[:, None])
+    cross = X.T @ (weight * -2 * density) * slope
+    hessian[κ] += cross
+    hessian[:, κ] += cross
+    hessian[κ, κ] += weight @ (2 * (below + u * density) * slope**2 + 2 * below / s**2)
+    return float(value), gradient, hessian
