@@ -1,0 +1,363 @@
+"""Oracle errors against closed forms, brute force and an independent direct simulation.
+
+Every statistical check states z-scores or p-values; with about 60 of them at |z| < 4.5 (two-sided
+7e-6) or p > 1e-5 the whole file raises a false alarm with probability below 1e-3, at fixed seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, ndtr, softmax
+from scipy.stats import ks_2samp
+
+from utils import separation
+from utils.model import SparseTokens
+from utils.separation import (
+    OracleError,
+    critical_theta,
+    oracle_error,
+    required_theta,
+    sample_noise,
+)
+
+Z = 4.5
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def z_score(left: OracleError, right: OracleError | float) -> float:
+    other = right if isinstance(right, OracleError) else OracleError(right)
+    return (left.error - other.error) / math.hypot(left.standard_error, other.standard_error)
+
+
+def plain_tokens(model: SparseTokens, n: int, generator: np.random.Generator):
+    """Projections (n, L) and labels, by the definition of the model alone."""
+    y = model.sample_labels(n, generator)
+    h = generator.standard_normal((n, model.L))
+    h[:, : model.R] += model.theta * (y[:, None] > 0)
+    return h, y
+
+
+def plain_attention(h: np.ndarray, tau: float) -> np.ndarray:
+    return (softmax(tau * h, axis=1) * h).sum(axis=1)
+
+
+# ---------------------------------------------------------------------------- closed forms
+
+
+@pytest.mark.parametrize("pi", [0.01, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("theta", [0.0, 0.5, 40.0])
+def test_two_gaussians_have_the_best_threshold(pi, theta):
+    model = SparseTokens(L=100, R=2, theta=theta, pi=pi)
+    t = np.linspace(-60, 60, 240_001)
+    brute = (pi * ndtr(t - model.snr) + (1 - pi) * ndtr(-t)).min()
+    for kind in ("pooled", "vectorized"):
+        assert float(oracle_error(kind, model)) == pytest.approx(brute, abs=1e-8)
+
+
+@pytest.mark.parametrize(("R", "pi"), [(1, 0.5), (3, 0.2)])
+def test_pooling_is_the_limit_of_attention_and_of_a_constant_phi(R, pi):
+    model = SparseTokens(L=400, R=R, theta=30.0 / R, pi=pi)
+    closed = float(oracle_error("pooled", model))
+    cold = oracle_error("attention", model, tau=0.0, rng=rng(1))
+    constant = oracle_error("elementwise", model, phi=np.ones_like, rng=rng(2))
+    assert abs(z_score(cold, closed)) < Z
+    assert abs(z_score(constant, closed)) < Z
+
+
+@pytest.mark.parametrize(("L", "R", "theta", "pi"), [(50, 2, 2.0, 0.4), (10**7, 1, 5.5, 0.5)])
+def test_infinite_tau_reads_the_largest_token(L, R, theta, pi):
+    model = SparseTokens(L=L, R=R, theta=theta, pi=pi)
+    closed = oracle_error("attention", model, tau=math.inf)
+    assert closed.standard_error == 0
+    assert abs(z_score(oracle_error("attention", model, tau=400.0, rng=rng(3)), closed)) < Z
+
+
+@pytest.mark.parametrize("pi", [0.5, 0.1])
+def test_bayes_sums_everything_when_all_tokens_carry_signal(pi):
+    model = SparseTokens(L=6, R=6, theta=0.7, pi=pi)
+    best = separation._two_gaussians(0.7 * math.sqrt(6), pi).error
+    assert abs(z_score(oracle_error("bayes", model, rng=rng(4)), best)) < Z
+
+
+# ------------------------------------------------------------------------- likelihood ratio
+
+
+@pytest.mark.parametrize(
+    ("L", "R", "theta"),
+    [(2, 1, 1.0), (8, 1, 2), (6, 2, 1.5), (9, 4, 8), (12, 6, 3), (5, 5, 2), (9, 3, 0)],
+)
+def test_posterior_equals_the_sum_over_all_subsets(L, R, theta):
+    noise = sample_noise(L, R, 12, rng(5))
+    h = noise.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
+    fast = separation._log_ratio(noise, h, theta)
+    for i in range(noise.trials):
+        bag = noise.tail[noise.start[i] : noise.start[i] + L - R]
+        for index in np.ndindex(h.shape[1:3]):
+            x = theta * np.concatenate([bag, h[i][index]]) - theta**2 / 2
+            slow = np.logaddexp.reduce([sum(k) for k in combinations(x, R)])
+            slow -= math.log(math.comb(L, R))
+            assert expit(fast[i][index]) == pytest.approx(expit(slow), abs=1e-9)
+            assert expit(-fast[i][index]) == pytest.approx(expit(-slow), abs=1e-9)
+
+
+def test_averaging_the_posterior_agrees_with_counting_labels():
+    for seed, model in enumerate(
+        [SparseTokens(L=300, R=1, theta=3.0, pi=0.5), SparseTokens(L=200, R=3, theta=2.0, pi=0.2)]
+    ):
+        bayes = oracle_error("bayes", model, rng=rng(6))
+        warm = oracle_error("attention", model, tau=1.5, rng=rng(7))
+        h, y = plain_tokens(model, 20_000, rng(8 + seed))
+        x = np.exp(model.theta * h - model.theta**2 / 2)
+        e = np.zeros((model.R + 1, len(y)))
+        e[0] = 1
+        for token in x.T:  # elementary symmetric polynomials, token by token
+            e[1:] += token * e[:-1]
+        ratio = model.pi / (1 - model.pi) * e[model.R] / math.comb(model.L, model.R)
+        for result, yes in (
+            (bayes, ratio > 1),
+            (warm, plain_attention(h, 1.5) > warm.threshold),
+        ):
+            wrong = yes != (y > 0)
+            plain = OracleError(wrong.mean(), wrong.std() / math.sqrt(len(y)))
+            assert abs(z_score(result, plain)) < Z
+
+
+# ------------------------------------------------------------------------------- the sampler
+
+
+@pytest.mark.parametrize(("L", "n"), [(10**3, 4000), (10**4, 1000), (10**5, 200)])
+def test_binned_sampler_has_the_law_of_direct_sampling(L, n):
+    """Two-sample Kolmogorov–Smirnov, p > 1e-5, on every statistic in use; no shared code."""
+    g = rng(10).standard_normal((n, L))
+    noise = sample_noise(L + 1, 1, 4 * n, rng(11))
+    _, binned = noise.tilted(0.0, lambda x: np.stack([x, x * np.tanh(x), x**2, x**4, x**5]))
+    plain = np.array([f.sum(axis=1) for f in (g, g * np.tanh(g), g**2, g**4, g**5)])
+    pairs = list(zip(plain, binned, strict=True))
+    pairs.append((g.max(axis=1), noise.tilted(1.0, np.ones_like)[0]))
+    for tau in (1.0, 3.0, critical_theta(L)):
+        scale, (mass, moment) = noise.tilted(tau, lambda x: np.stack([np.ones_like(x), x]))
+        weight = np.exp(tau * g)
+        pairs.append((np.log(weight.sum(axis=1)), scale + np.log(mass)))
+        pairs.append(((weight * g).sum(axis=1) / weight.sum(axis=1), moment / mass))
+    p_values = [ks_2samp(*pair).pvalue for pair in pairs]
+    assert min(p_values) > 1e-5, p_values
+
+
+@pytest.mark.parametrize(
+    ("L", "R", "trials"), [(10**3, 2, 1000), (10**4, 1, 1000), (10**5, 1, 100)]
+)
+def test_binned_and_direct_noise_give_the_same_errors(L, R, trials):
+    model = SparseTokens(L=L, R=R, theta=3.0, pi=0.3)
+    exact, binned = (sample_noise(L, R, trials, rng(12), method=m) for m in ("direct", "binned"))
+    for kind, tau in (("bayes", None), ("attention", 2.0), ("elementwise", 2.0)):
+        pair = (oracle_error(kind, model, tau=tau, noise=n) for n in (exact, binned))
+        assert abs(z_score(*pair)) < Z
+
+
+@pytest.mark.parametrize(("L", "tau"), [(10**4, 2.0), (10**8, 3.0), (10**12, 3.7), (10**12, 7.4)])
+def test_share_of_variance_lost_in_bins_is_below_its_bound(L, tau):
+    """Not statistical: Σ_b p_b Var(e^{τg} | bin b) over Σ_b p_b E[e^{2τg} | bin b]."""
+    noise = sample_noise(L, 1, 2, rng(13))
+    half = separation.BIN_WIDTH / 2
+    centre = noise.nodes[:, 1]
+    assert np.ptp(noise.nodes, axis=1).max() < 2 * half
+    x, w = np.polynomial.legendre.leggauss(20)
+    x = centre[:, None] + half * x
+    w = w * np.exp(-(x**2) / 2)
+    p, f = w.sum(axis=1), np.exp(tau * (x - centre.max()))
+    mean, square = ((w * f**k).sum(axis=1) / p for k in (1, 2))
+    lost = (p * (square - mean**2)).sum() / (p * square).sum()
+    assert 0 < lost < (tau * separation.BIN_WIDTH) ** 2 / 12
+
+
+@pytest.mark.parametrize("L", [10**6, 10**12])
+def test_bag_sums_have_exact_means(L):
+    noise = sample_noise(L, 1, 4000, rng(14))
+    _, sums = noise.tilted(0.0, lambda x: np.stack([x, x**2, x**4, np.exp(x)]))
+    expected = (L - 1) * np.array([0, 1, 3, math.exp(0.5)])
+    z = (sums.mean(axis=1) - expected) / (sums.std(axis=1) / math.sqrt(4000))
+    assert np.abs(z).max() < Z
+    deviation = np.sqrt((L - 1) * np.array([1, 2, 96, math.exp(2) - math.exp(1)]))
+    # the standard deviation of 4000 draws is within 6 % at more than 5 standard errors
+    assert np.abs(sums.std(axis=1) / deviation - 1).max() < 0.06
+
+
+# ------------------------------------------------------------------------------- choosing
+
+
+def test_choosing_on_one_half_leaves_no_downward_bias():
+    """In-sample minima are too small, cross-fitted errors are not: 300 small experiments."""
+    model = SparseTokens(L=50, R=1, theta=10.0, pi=0.5)
+    closed, generator = float(oracle_error("pooled", model)), rng(15)
+    small = [
+        oracle_error("attention", model, tau=0.0, rng=generator, trials=40) for _ in range(300)
+    ]
+    honest = np.array([r.error for r in small])
+    greedy = honest - [r.optimism for r in small]
+    error = honest.std() / math.sqrt(300)
+    assert greedy.mean() < closed - Z * error
+    assert honest.mean() > closed - Z * error
+    assert honest.mean() - closed < 0.25 * (honest - greedy).mean() + Z * error
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    L=st.integers(2, 10**9),
+    R=st.integers(1, 3),
+    theta=st.floats(0, 30),
+    pi=st.floats(0.01, 0.99),
+    tau=st.floats(0, 12),
+    seed=st.integers(0, 100),
+)
+def test_nothing_beats_bayes_on_the_same_tokens(L, R, theta, pi, tau, seed):
+    model = SparseTokens(L=L, R=min(R, L), theta=theta, pi=pi)
+    noise = sample_noise(L, model.R, 50, rng(seed))
+    bayes = oracle_error("bayes", model, noise=noise)
+    assert 0 <= bayes.error <= min(pi, 1 - pi) + Z * bayes.standard_error + 1e-9
+    for kind in ("attention", "elementwise"):
+        other = oracle_error(kind, model, tau=tau, noise=noise)
+        assert bayes.error <= other.error + 1e-12 <= 1 + 1e-9
+
+
+def test_the_best_tau_beats_any_given_one_and_comes_close_to_bayes():
+    model = SparseTokens(L=10**8, R=1, theta=critical_theta(10**8), pi=0.5)
+    noise = sample_noise(10**8, 1, 10_000, rng(16))
+    best, bayes = (
+        oracle_error("attention", model, noise=noise),
+        oracle_error("bayes", model, noise=noise),
+    )
+    assert 0.6 < best.tau / critical_theta(10**8) < 1
+    assert bayes.error <= best.error < 1.002 * bayes.error
+    assert abs(best.optimism) < 0.1 * best.standard_error
+    for share in (0.3, 0.5, 1.0, 1.5):
+        given_tau = oracle_error("attention", model, tau=share * critical_theta(10**8), noise=noise)
+        assert given_tau.error > best.error
+
+
+def test_values_known_beforehand():
+    model = SparseTokens(L=10**4, R=1, theta=critical_theta(1e4), pi=0.5)
+    noise = sample_noise(10**4, 1, 10_000, rng(17))
+    for kind, tau, value in (
+        ("bayes", None, 0.267),
+        ("attention", 4.29, 0.269),
+        ("attention", 1.0, 0.347),
+    ):
+        result = oracle_error(kind, model, tau=tau, noise=noise)
+        assert abs(z_score(result, OracleError(value, 0.005))) < Z
+    assert round(float(oracle_error("pooled", model)), 2) == 0.49
+
+
+def test_many_trials_are_pooled_from_blocks():
+    model = SparseTokens(L=100, R=1, theta=2.0, pi=0.5)
+    few, many = (oracle_error("bayes", model, rng=rng(18), trials=n) for n in (5000, 25_000))
+    assert 2 < few.standard_error / many.standard_error < 2.5
+    assert abs(z_score(few, many)) < Z
+    assert many.tau is None
+    assert many.threshold == 0
+
+
+# -------------------------------------------------------------------------------- asymptotics
+
+
+def test_leading_order_law_is_approached_from_above():
+    gaps = []
+    for L in (10**4, 10**8, 10**12):
+        model = SparseTokens(L=L, R=1, theta=critical_theta(L), pi=0.5)
+        result = oracle_error("bayes", model, rng=rng(19), trials=20_000)
+        gaps.append(result.error / 0.25 - 1)
+        assert result.standard_error < 6e-4
+    assert 0.06 > gaps[0] > gaps[1] > gaps[2] > 0.01
+
+
+@pytest.mark.parametrize("L", [50.0, 1e4, 1e12])
+@pytest.mark.parametrize("criterion", ["weight", "error"])
+def test_phase_boundary_is_smooth_where_it_freezes(L, criterion):
+    frozen = math.sqrt(2 * math.log(L)) / (1 if criterion == "weight" else 2)
+    values = [
+        critical_theta(L, t, criterion=criterion) for t in (frozen - 1e-4, frozen, 2 * frozen)
+    ]
+    assert values == pytest.approx([critical_theta(L)] * 3, rel=1e-7)
+    assert critical_theta(L, 0.3, criterion=criterion) > critical_theta(L)
+
+
+def test_boundary_of_the_weight_is_where_half_of_the_bags_lose():
+    """At L = 1e12 a token of strength θ_c(τ) outweighs the noise in about half of the bags."""
+    for tau in (1.0, 3.0, 6.0):
+        noise = sample_noise(10**12, 1, 4000, rng(20))
+        scale, (mass,) = noise.tilted(tau, lambda g: np.ones((1, *g.shape)))
+        needed = (scale + np.log(mass)) / tau
+        assert abs(np.median(needed) / critical_theta(1e12, tau) - 1) < 0.03
+
+
+def test_error_vanishes_long_before_the_weight_wins():
+    """At L = 1e12, τ = 1, 5 % error is reached where the fluctuations are beaten."""
+    L, tau = 10**12, 1.0
+    theta, se = required_theta("attention", L, tau=tau, rng=rng(21))
+    assert se < 0.05
+    assert abs(theta / critical_theta(L, tau, criterion="error") - 1) < 0.05
+    assert theta < 0.6 * critical_theta(L, tau)
+
+
+@pytest.mark.parametrize(
+    ("phi", "exponent"),
+    [(np.tanh, 1 / 2), (lambda x: x, 1 / 4), (lambda x: x**2, 1 / 6), (lambda x: x**3, 1 / 8)],
+)
+def test_elementwise_ladder(phi, exponent):
+    """Slope of log θ for 5 % error between L = 1e8 and 1e12, within 4.5 standard errors and 4 %."""
+    (a, sa), (b, sb) = (
+        required_theta("elementwise", L, phi=phi, rng=rng(22), trials=4000) for L in (10**8, 10**12)
+    )
+    slope, error = math.log(b / a) / math.log(1e4), math.hypot(sa / a, sb / b) / math.log(1e4)
+    assert abs(slope - exponent) < Z * error + 0.04 * exponent
+
+
+@pytest.mark.parametrize("kind", ["pooled", "attention", "bayes"])
+def test_required_theta_inverts_the_error(kind):
+    theta, _ = required_theta(kind, 10**5, error=0.02, R=2, pi=0.1, rng=rng(23), trials=1000)
+    model = SparseTokens(L=10**5, R=2, theta=theta, pi=0.1)
+    result = oracle_error(kind, model, rng=rng(24))
+    spread = max(3.4 * result.standard_error, 1e-9)  # the 1000 trials behind θ and these 10 000
+    assert abs(result.error - 0.02) < Z * spread
+
+
+# -------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"kind": "linear"}, "kind"),
+        ({"kind": "attention", "tau": -1.0}, "tau"),
+        ({"kind": "bayes", "tau": math.inf}, "tau"),
+        ({"kind": "bayes", "rng": None}, "rng"),
+        ({"kind": "bayes", "trials": 1}, "trials"),
+        ({"kind": "bayes", "noise": sample_noise(9, 1, 4, rng())}, "noise"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, name):
+    model = SparseTokens(L=10, R=1, theta=1.0, pi=0.5)
+    kind, options = arguments["kind"], {k: v for k, v in arguments.items() if k != "kind"}
+    with pytest.raises(ValueError, match=name):
+        oracle_error(kind, model, **{"rng": rng(), **options})
+
+
+def test_other_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="L = 1"):
+        critical_theta(1)
+    with pytest.raises(ValueError, match="criterion"):
+        critical_theta(10, 1.0, criterion="mass")
+    with pytest.raises(ValueError, match="error"):
+        required_theta("pooled", 100, error=0.5)
+    with pytest.raises(ValueError, match="method"):
+        sample_noise(10, 1, 4, rng(), method="exact")
+    with pytest.raises(ValueError, match="R"):
+        sample_noise(10, 11, 4, rng())
