@@ -1,0 +1,269 @@
+"""Feature laws: equality in law with the dense path, quadrature against independent integration."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import ks_2samp
+
+from utils.laws import (
+    attention,
+    dense_features,
+    gaussian_mixture,
+    pooled,
+    vectorized,
+)
+from utils.model import SparseTokens
+
+CORNERS = [  # L, R, theta, temperature, cos
+    (10, 1, 4.0, 1.0, 0.8),
+    (10, 3, 2.0, 2.0, -0.5),
+    (20, 2, 3.0, 0.3, 0.9),
+    (6, 6, 1.5, 1.0, 0.7),
+    (2, 1, 2.0, 1.5, 0.6),
+    (2, 2, 2.0, 0.5, 0.0),
+    (10, 1, 4.0, 2.0, 1.0),
+    (10, 1, 4.0, 2.0, -1.0),
+    (10, 2, 3.0, 0.0, 0.4),
+    (10, 1, 4.0, 50.0, 0.9),
+    (10, 1, 0.0, 2.0, 0.9),
+]
+
+
+def statistics(F):
+    return [F[:, 0], F[:, 1], F[:, 2], F[:, 0] * F[:, 1], (F**2).sum(axis=1)]
+
+
+@pytest.mark.parametrize(("L", "R", "theta", "temperature", "cos"), CORNERS)
+def test_exact_sampling_has_the_law_of_the_dense_path(L, R, theta, temperature, cos):
+    """Five statistics in each class by Kolmogorov–Smirnov, 110 tests at 1e-6: alarm rate 1.1e-4."""
+    model, d, n = SparseTokens(L, R, theta, 0.4), 6, 6000
+    dense = dense_features(model, n, d, np.random.default_rng(1), temperature=temperature, cos=cos)
+    law = attention(model, temperature=temperature, cos=cos)
+    exact = law.sample(n, d, np.random.default_rng(2))
+    assert abs(dense.y.mean() - exact.y.mean()) < 6 * np.sqrt(2 * 0.96 / n)
+    for label in (1, -1):
+        pairs = zip(
+            statistics(dense.F[dense.y == label]),
+            statistics(exact.F[exact.y == label]),
+            strict=True,
+        )
+        assert min(ks_2samp(one, other).pvalue for one, other in pairs) > 1e-6
+
+
+@pytest.mark.parametrize("R", [1, 3, 8])
+def test_pooled_and_vectorized_sampling_match_the_tokens(R):
+    """Literal tokens against pooled and flattened samples: 60 tests at 1e-6, alarm rate 6e-5."""
+    model, d, n = SparseTokens(8, R, 2.0, 0.4), 4, 6000
+    X, y, _ = model.sample(n, d, np.random.default_rng(3))
+    literal = X.mean(axis=1)
+    short = pooled(model).sample(n, d, np.random.default_rng(4))
+    flat = vectorized(model).sample(n, d, np.random.default_rng(5))
+    assert flat.F.shape == (n, 8 * d)
+    averaged = flat.F.reshape(n, 8, d).mean(axis=1)
+    for label in (1, -1):
+        reference = statistics(literal[y == label])
+        for F, labels in ((short.F, short.y), (averaged, flat.y)):
+            pairs = zip(reference, statistics(F[labels == label]), strict=True)
+            assert min(ks_2samp(one, other).pvalue for one, other in pairs) > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("law", "label"),
+    [(gaussian_mixture(mean=2.0, var_pos=4.0, var_neg=0.25, pi=0.3), s) for s in (1, -1)],
+)
+def test_mixture_sampling(law, label):
+    F, y = law.sample(20_000, 3, np.random.default_rng(0))
+    part, sd = F[y == label], 2.0 if label > 0 else 0.5
+    assert np.all(np.abs(part.mean(axis=0) - [2.0 * label, 0, 0]) < 5 * sd / np.sqrt(len(part)))
+    assert np.all(np.abs(part.std(axis=0) / sd - 1) < 5 / np.sqrt(2 * len(part)))
+
+
+def product_rule(L, R, theta, temperature, cos, label, order):
+    """(a, c, r, weight) by Gauss–Hermite quadrature in every token: an independent slow path."""
+    x, w = np.polynomial.hermite_e.hermegauss(order)
+    g = np.stack(np.meshgrid(*[x] * L, indexing="ij"), axis=-1).reshape(-1, L)
+    weight = (
+        np.stack(np.meshgrid(*[w / w.sum()] * L, indexing="ij"), axis=-1).reshape(-1, L).prod(1)
+    )
+    logits = temperature * (g + theta * cos * (np.arange(L) < R) * (label > 0))
+    s = np.exp(logits - logits.max(axis=1, keepdims=True))
+    s /= s.sum(axis=1, keepdims=True)
+    a = s[:, :R].sum(axis=1) * (label > 0)
+    return a, (s * g).sum(axis=1), np.sqrt((s * s).sum(axis=1)), weight
+
+
+def derived(theta, a, c, r, weight):
+    """Error rates and training-type averages that downstream solvers take of the law."""
+    z = (theta * a + 0.5 * c - theta / 2) / r
+    gate = 1 / (1 + np.exp(theta * a + c - theta / 2))
+    parts = ndtr(-z), ndtr(-z / 2), gate * a, gate * (1 + c), r**2 / (1 + r**2), r**2
+    return np.array([weight @ part for part in parts])
+
+
+@pytest.mark.parametrize("cos", [0.9, 1.0, 0.0])
+@pytest.mark.parametrize(("L", "R", "order"), [(2, 1, 120), (2, 2, 120), (3, 1, 60)])
+def test_nodes_agree_with_product_quadrature(L, R, order, cos):
+    theta, temperature = 2.0, 1.5
+    law = attention(SparseTokens(L, R, theta, 0.4), temperature=temperature, cos=cos)
+    for label, share in ((1, 0.4), (-1, 0.6)):
+        here = law.nodes.y == label
+        ours = derived(theta, *(part[here] for part in law.nodes[1:])) / share
+        slow = derived(theta, *product_rule(L, R, theta, temperature, cos, label, order))
+        assert np.allclose(ours, slow, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("L", "R", "theta", "temperature", "cos"),
+    [
+        (10, 1, 5.0, 2.0, 0.8),
+        (40, 2, 4.0, 0.5, 0.9),
+        (40, 20, 1.0, 3.0, 0.7),
+        (13, 1, 3.0, 8.0, 1.0),
+    ],
+)
+def test_nodes_agree_with_exact_draws(L, R, theta, temperature, cos):
+    """Also beyond `_EXACT` tokens, where sums are Gaussian: 48 z-scores below 5.5, alarm 2e-6."""
+    law = attention(SparseTokens(L, R, theta, 0.5), temperature=temperature, cos=cos)
+    for label in (1, -1):
+        here, rng = law.nodes.y == label, np.random.default_rng(6)
+        ours = derived(theta, *(part[here] for part in law.nodes[1:])) / 0.5
+        batches = np.array([
+            derived(theta, *law.coefficients(np.full(5000, label), rng), np.full(5000, 1 / 5000))
+            for _ in range(20)
+        ])  # fmt: skip
+        mean, error = batches.mean(axis=0), batches.std(axis=0, ddof=1) / np.sqrt(20)
+        allowed = 5.5 * error * 1.5 + 2e-4 * np.abs(mean)  # 1.5: a t with 19 degrees of freedom
+        assert np.all(np.abs(ours - mean) <= allowed)
+
+
+def test_more_nodes_converge_and_weights_sum_to_one():
+    model = SparseTokens(10, 1, 5.0, 0.3)
+    coarse, default, fine = (
+        attention(model, temperature=2.0, cos=0.8, resolution=m) for m in (96, 1536, 16384)
+    )
+    values = [derived(5.0, *law.nodes[1:]) for law in (coarse, default, fine)]
+    assert np.all(np.abs(values[1] / values[2] - 1) < 1e-3)
+    assert np.sum(np.abs(values[0] - values[2])) > 5 * np.sum(np.abs(values[1] - values[2]))
+    for law in (coarse, default):
+        y, a, _c, r, weight = law.nodes
+        assert len(y) <= law.resolution and np.all(weight > 0)
+        assert abs(weight.sum() - 1) < 1e-12 and abs(weight[y > 0].sum() - 0.3) < 1e-12
+        assert np.all((a >= 0) & (a <= 1) & (r > 0.99 / np.sqrt(10)) & (r <= 1))
+        assert not a[y < 0].any()
+
+
+def test_temperature_zero_is_exactly_pooled():
+    model = SparseTokens(10, 2, 3.0, 0.4)
+    cold, mean = attention(model, temperature=0, cos=0.7), pooled(model)
+    for one, other in zip(cold.nodes, mean.nodes, strict=True):
+        assert np.array_equal(one, other)
+    same = [law.sample(9, 4, np.random.default_rng(1)).F for law in (cold, mean)]
+    assert np.array_equal(*same)
+    warm = attention(model, temperature=1e-7, cos=0.7)
+    w = np.array([1.0, 0.3, -0.2])
+    scores = [law.scores(w, -0.3) for law in (warm, mean)]
+    errors = [s.weight @ ndtr(-s.y * s.mean / s.sd) for s in scores]
+    assert abs(errors[0] / errors[1] - 1) < 1e-3
+
+
+@pytest.mark.parametrize("L", [10**3, 10**6, 10**9])
+def test_long_sequences_cost_no_more_and_meet_the_law_of_large_numbers(L):
+    """Below the freezing temperature c → T and r²L → e^{T²} (exactly known for iid tokens)."""
+    law = attention(SparseTokens(L, 1, 0.0, 0.5), temperature=0.5, cos=0.5)
+    tracemalloc.start()
+    _y, _, c, r, weight = law.nodes
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 120e6
+    mean = np.array([weight @ c, weight @ r**2 * L])
+    correction = 1 - np.exp(0.25) / L  # of c, to first order in 1/L
+    assert np.allclose(mean, [0.5 * correction, np.exp(0.25)], rtol=4 / L + 1e-3)
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 50.0, 1e3])
+@pytest.mark.parametrize(("L", "R"), [(2, 1), (30, 30), (10**5, 20)])
+@pytest.mark.parametrize("cos", [-1.0, 0.3])
+def test_extreme_arguments_stay_finite(L, R, temperature, cos):
+    law = attention(SparseTokens(L, R, 20.0, 0.01), temperature=temperature, cos=cos, resolution=60)
+    assert all(np.all(np.isfinite(part)) for part in law.nodes)
+    assert np.all(law.nodes.r > 0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pooled,
+        vectorized,
+        lambda model: attention(model, temperature=1.5, cos=0.7),
+        lambda model: gaussian_mixture(var_pos=2.0, var_neg=0.5),
+    ],
+)
+def test_scores_give_the_error_of_a_fixed_readout(make):
+    """Conditional error against counting on 40,000 draws, within 5 standard errors (alarm 6e-7)."""
+    law, d, n = make(SparseTokens(6, 2, 2.0, 0.4)), 5, 40_000
+    w, b = np.random.default_rng(8).standard_normal(d * law.copies), -0.5
+    w[::d] += 1.0
+    y, mean, sd, weight = law.scores(w, b)
+    error = weight @ ndtr(-y * mean / sd)
+    F, labels = law.sample(n, d, np.random.default_rng(9))
+    counted = np.mean(labels * (F @ w + b) <= 0)
+    assert abs(weight.sum() - 1) < 1e-12
+    assert abs(counted - error) < 5 * np.sqrt(error * (1 - error) / n)
+    assert law.signal(w) == pytest.approx(
+        w.reshape(law.copies, d)[:, 0].sum() / np.sqrt(law.copies)
+    )
+
+
+def test_sampled_subsets_agree_with_all_subsets():
+    few = vectorized(SparseTokens(40, 3, 3.0, 0.5))  # 9880 subsets
+    many = vectorized(SparseTokens(40, 5, 3.0, 0.5))  # 658,008 subsets
+    w = np.random.default_rng(0).standard_normal(40)
+    assert len(few.scores(w, 0.0).y) == 9881 and len(many.scores(w, 0.0).y) == 20_001
+    y, mean, _, weight = many.scores(w, 0.0)
+    half = (y > 0) & (weight > 0)
+    assert mean[half].mean() == pytest.approx(3.0 * 5 * w.mean())  # every position equally often
+    exact = 9.0 * 5 * w.var() * (40 - 5) / 39
+    assert mean[half].var() == pytest.approx(exact, rel=0.05)
+
+
+def test_attention_sampling_needs_no_token_tensor():
+    model = SparseTokens(200, 1, 3.0, 0.5)
+    tracemalloc.start()
+    F, _ = attention(model, temperature=1.0, cos=0.9).sample(2000, 200, np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 / 200 * (2000 * 200 * 200 * 8) + 4 * F.nbytes
+
+
+MODEL = SparseTokens(10, 1, 1.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: pooled("model"), "model"),
+        (lambda: vectorized(None), "model"),
+        (lambda: attention(MODEL, temperature=-1, cos=0.5), "temperature"),
+        (lambda: attention(MODEL, temperature=1, cos=1.5), "cos"),
+        (lambda: attention(MODEL, temperature=np.nan, cos=0.5), "temperature"),
+        (lambda: attention(MODEL, temperature=1, cos=0.5, resolution=3), "resolution"),
+        (lambda: gaussian_mixture(mean=-1, var_pos=1, var_neg=1), "mean"),
+        (lambda: gaussian_mixture(var_pos=0, var_neg=1), "var_pos"),
+        (lambda: gaussian_mixture(var_pos=1, var_neg=-1), "var_neg"),
+        (lambda: gaussian_mixture(var_pos=1, var_neg=1, pi=1), "pi"),
+        (lambda: pooled(MODEL).sample(0, 5, np.random.default_rng(0)), "n"),
+        (lambda: pooled(MODEL).sample(5, 0, np.random.default_rng(0)), "d"),
+        (lambda: pooled(MODEL).sample(5, 5, 0), "rng"),
+        (lambda: vectorized(MODEL).sample(5, 5, None), "rng"),
+        (
+            lambda: attention(MODEL, temperature=1, cos=1).sample(5, 1, np.random.default_rng(0)),
+            "d",
+        ),
+        (lambda: dense_features(MODEL, 5, 5, 3, temperature=1, cos=0), "rng"),
+    ],
+)
+def test_bad_arguments_are_refused(call, name):
+    with pytest.raises(ValueError, match=f"^{name} = .* is not allowed: {name} must be"):
+        call()
