@@ -1,11 +1,13 @@
-# Each target sets up whatever it needs first.  CHAPTERS="chapters/01_model.ipynb" restricts `notebooks`,
-# PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`.
+# Each target sets up whatever it needs first. CHAPTERS="chapters/01_model.ipynb" restricts
+# `notebooks`, PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`.
 
-PYTHON ?= python3
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 PORT ?= 8000
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
+export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
 .PHONY: book serve test notebooks bench screenshots clean
 
@@ -45,6 +47,6 @@ clean:
 	@touch $@
 
 .venv/python:
-	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed; name one with PYTHON="'
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/it"; exit 1; }
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@

@@ -4,8 +4,8 @@
     python -m benchmarks alignment    only benchmarks/bench_alignment.py
 
 Each `bench_<module>.py` has a function `run()` that returns rows of (what, ours, other, ratio,
-required): both times come from one run on one machine, so that only their ratio is claimed. The report
-keeps the rows of modules that were not measured this time, each with its own date.
+required): both times come from one run on one machine, so that only their ratio is claimed. The
+report keeps the rows of modules that were not measured this time, each with its own date.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def report(results: Mapping[str, Mapping[str, Any]]) -> str:
         "# Benchmarks",
         "",
         "Both columns of times were measured side by side in one run, in seconds unless said; the",
-        "ratio is other / ours, and `required` is what the project promises. Written by `make bench`.",
+        "ratio is other / ours, and `required` is what is promised. Written by `make bench`.",
     ]
     for module, result in sorted(results.items()):
         lines += ["", f"## {module}", "", f"{result['date']}; {result['machine']}; "]

@@ -1,0 +1,183 @@
+"""The tools behind the book: stable notebooks, the cache, the gate of the build, the pins."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from scripts import build_book, run_tests
+from scripts.run_notebooks import ROOT, WIDGETS, stable_text, write
+from tests.conftest import code, shown, sound_notebook
+
+PIN = re.compile(r"^[\w.-]+==[\w.]+$")
+
+
+def with_widgets(*identifiers: str) -> str:
+    notebook = sound_notebook()
+    view = "application_vnd__jupyter__widget-view+json"
+    for name in identifiers:
+        notebook.cells.append(code("w", shown(**{view: {"model_id": name}})))
+        notebook.cells[-1]["id"] = f"w-{len(notebook.cells)}"
+    state = {name: {"state": {"layout": f"IPY_MODEL_{name}"}} for name in identifiers}
+    notebook.metadata["widgets"] = {WIDGETS: {"state": state, "version_major": 2}}
+    return stable_text(notebook)
+
+
+def test_widget_ids_follow_the_order_of_creation() -> None:
+    first = with_widgets("f" * 32, "0a" * 16)
+    assert first == with_widgets("b1" * 16, "c2" * 16)
+    assert "f" * 32 not in first
+
+
+def test_a_file_is_replaced_only_when_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file"
+    assert write(path, "a")
+    assert not write(path, "a")
+    assert write(path, "b")
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+def test_a_chapter_is_known_by_its_source_and_by_what_it_uses(tmp_path: Path) -> None:
+    path = tmp_path / "07_needle.ipynb"
+    notebook = sound_notebook()
+    nbformat.write(notebook, path)
+    key = build_book.chapter_key(path, "utils")
+    assert key != build_book.chapter_key(path, "other utils")
+    notebook.cells[3].outputs = []
+    nbformat.write(notebook, path)
+    assert key == build_book.chapter_key(path, "utils")
+    notebook.cells[3].source += "\n1"
+    nbformat.write(notebook, path)
+    assert key != build_book.chapter_key(path, "utils")
+
+
+def test_a_failing_test_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tests, "REPORTS", tmp_path)
+    source = "import pytest\ndef test_a(): pass\ndef test_b(): assert 0\n"
+    source += "def test_c(): pytest.skip('no')\ndef test_d(missing): pass\n"
+    (tmp_path / "test_sample.py").write_text(source)
+    count = run_tests.pytest("sample", "-p", "no:cacheprovider", str(tmp_path / "test_sample.py"))
+    assert (count.passed, count.failed, count.skipped) == (1, 2, 1)
+    assert run_tests.pytest("broken", "--no-such-option").failed == 1
+    assert run_tests.pytest("nothing", str(tmp_path / "absent.py")).failed == 1
+
+
+class Book:
+    """A book of two pages in a folder of its own, built by the project's scripts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("scripts", "_ext", "_static"):
+            shutil.copytree(ROOT / name, folder / name)
+        for name in ("_config.yml", "requirements.txt", "constraints.txt", "references.bib"):
+            shutil.copy(ROOT / name, folder)
+        (folder / "_vendor" / "site").mkdir(parents=True)
+        (folder / "utils").mkdir()
+        (folder / "chapters").mkdir()
+        self.write("utils/seven.py", '"""Seven."""\n')
+        self.write("intro.md", "# A book\n")
+        toc = {"format": "jb-book", "root": "intro", "chapters": [{"file": "chapters/07_needle"}]}
+        self.write("_toc.yml", yaml.safe_dump(toc))
+        self.cell("print(7)")
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def cell(self, source: str) -> None:
+        notebook = sound_notebook()
+        notebook.cells = [notebook.cells[0], code(source)]
+        nbformat.write(notebook, self.folder / "chapters" / "07_needle.ipynb")
+
+    def build(self) -> tuple[int, str]:
+        command = [sys.executable, "-m", "scripts.build_book"]
+        result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        return result.returncode, result.stdout + result.stderr
+
+
+def test_the_build_executes_what_changed_and_fails_on_any_flaw(tmp_path: Path) -> None:
+    book = Book(tmp_path / "book")
+    committed = (book.folder / "chapters" / "07_needle.ipynb").read_bytes()
+    status, said = book.build()
+    assert status == 0, said
+    assert "07_needle" in said
+    assert (book.folder / "chapters" / "07_needle.ipynb").read_bytes() == committed
+    page = book.folder / "_build" / "html" / "chapters" / "07_needle.html"
+    assert "7" in page.read_text()
+
+    status, said = book.build()
+    assert status == 0
+    assert "nothing changed" in said
+    assert "[1/1]" not in said
+
+    page.unlink()
+    status, said = book.build()
+    assert (status, page.exists()) == (0, True)
+    assert "[1/1]" not in said
+
+    book.write("utils/seven.py", '"""Eight."""\n')
+    status, said = book.build()
+    assert status == 0
+    assert "[1/1]" in said
+
+    book.write("intro.md", "# A book\n\n[nowhere](absent.md)\n")
+    status, said = book.build()
+    assert status != 0, "a warning must fail the build"
+    assert book.build()[0] != 0, "and fail it again"
+    book.write("intro.md", "# A book\n")
+
+    book.cell("1 / 0")
+    status, said = book.build()
+    assert status != 0
+    assert "ZeroDivisionError" in said
+    book.cell("print(7)")
+
+    (book.folder / "chapters" / "07_needle.ipynb").unlink()
+    status, said = book.build()
+    assert status != 0
+    assert "_toc.yml names chapters/07_needle" in said
+
+
+def tracked() -> list[Path]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.split("\0")
+    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+
+
+def test_every_requirement_is_pinned_and_constrained() -> None:
+    constraints = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in constraints if not PIN.match(line)] == []
+    constraints = [line.replace("_", "-").lower() for line in constraints]
+    for name in ("requirements.txt", "requirements-test.txt"):
+        lines = [x for x in (ROOT / name).read_text().splitlines() if x and not x.startswith("#")]
+        pins = [line for line in lines if not line.startswith("-")]
+        assert [line for line in pins if line not in constraints] == []
+    assert (ROOT / "requirements.txt").read_text().rstrip().endswith("\n-e .")
+
+
+def test_no_download_address_and_no_path_of_a_machine_is_recorded() -> None:
+    address = re.compile(
+        r"registry\.npm|files\.pythonhosted|pypi\.org/simple|\"resolved\"|/work/\w+/|/root/\w"
+    )
+    own = Path(__file__)
+    files = [path for path in tracked() if path != own and path.suffix not in (".png", ".svg")]
+    assert [path.name for path in files if address.search(path.read_text(errors="replace"))] == []
+
+
+def test_nothing_third_party_is_committed() -> None:
+    command = ["git", "ls-files", "_vendor", "node_modules", "_build", ".venv"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout == ""
+
+
+def test_one_address_of_the_repository() -> None:
+    url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["repository-code"] == url
+    for name in ("README.md", "intro.md"):
+        found = re.findall(r"https://github\.com/[\w-]+/[\w-]+", (ROOT / name).read_text())
+        assert set(found) <= {url}
