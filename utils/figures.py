@@ -24,6 +24,7 @@ from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from utils.validation import check_choice, check_integer
 
@@ -244,10 +245,24 @@ def finish(
         ax.set_xlabel("")
     if place and not place.is_first_col() and len(ax.get_shared_y_axes().get_siblings(ax)) > 1:
         ax.set_ylabel("")
+    _plain_log_ticks(ax)
     if legend == "direct":
         _label_ends(ax)
     elif legend is not False and ax.get_legend_handles_labels()[0]:
         ax.legend(loc=legend or "best")
+
+
+def _plain_log_ticks(ax: Axes) -> None:
+    """On logarithmic axes write 0.1, 1, 10 and not powers; on short ones also 2 and 5."""
+    for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        if axis.get_scale() != "log":
+            continue
+        low, high = np.log10(np.sort(limits))
+        axis.set_minor_formatter(NullFormatter())
+        if high - low < 1.7:
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        if low >= -4 and high <= 5.5:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _label_ends(ax: Axes) -> None:
