@@ -95,16 +95,27 @@ class FigureLinks(SphinxPostTransform):
 def plain_docstring(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Docstrings are written for people: |w|, x_i and `name` mean themselves, not markup."""
-    example = False
-    for i, line in enumerate(lines):
+    """Docstrings are written for people: |w|, x_i and `name` mean themselves, not markup.
+
+    Where the indentation of a paragraph changes, the blank line that markup asks for is added.
+    """
+    plain: list[str] = []
+    example, run, indent = False, 0, 0
+    for line in lines:
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        if example:
+        if example or not line.strip():
+            plain.append(line)
+            run = 0
             continue
+        before, indent = indent, len(line) - len(line.lstrip())
+        if run and (indent < before or (indent > before and run > 1)):
+            plain.append("")
+        run = run + 1 if run and indent == before else 1
         line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line)
         pieces = re.split(r"(``[^`]*``)", line)
         pieces[::2] = [re.sub(r"([|*\\]|_(?!\w)|_(?=_))", r"\\\1", piece) for piece in pieces[::2]]
-        lines[i] = "".join(pieces)
+        plain.append("".join(pieces))
+    lines[:] = plain
 
 
 def skip_field_aliases(
