@@ -1,0 +1,414 @@
+"""Exact test error and training loss of the readout in the limit n, d → ∞ with n/d = α.
+
+Write ξ = s_q q̂ + s_⊥ e. A trained readout is described by ν = ⟨w, q̂⟩, κ = ⟨w, e⟩, the norm τ of the
+rest of w, the intercept b, and the root mean square force ζ = √(α E[r² ℓ'(u)²]). They are the
+saddle point, convex in (ν, κ, τ, b) and concave in ζ, of
+
+    F = E[ M(Ω) ] − τζ/(2α) + ½λ(ν² + κ² + τ²),    Ω = θaμ + cν + b + rσG,    G ~ N(0, 1),
+
+with μ = s_q ν + s_⊥ κ, σ² = κ² + τ², and M the Moreau envelope of the loss with parameter χr²,
+χ = τ/ζ. A map whose Jacobian is convex in some and concave in the other unknowns is never singular,
+so Newton's method damped on the residual reaches the one solution from anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, ndtr
+
+from utils.laws import FeatureLaw, Nodes
+from utils.losses import get_loss
+from utils.records import ConvergenceError, Readout
+from utils.validation import check_real
+
+TOLERANCE = 1e-9
+_LARGE_ALPHA, _LARGE_LAMBDA = 1e12, 1e9  # stand for ∞: the limits are approached like 1/α and 1/λ
+
+
+@dataclass(frozen=True)
+class OrderParameters:
+    """The unknowns of the self-consistent equations.
+
+    Attributes
+    ----------
+    nu, kappa, tau : ⟨w, q̂⟩, ⟨w, e⟩ and the norm of w off the plane of q̂ and ξ (ν = 0 without query)
+    bias : the intercept b
+    zeta : √(α E[r² ℓ'(u)²]), the root mean square force of the data on a direction of w
+    residual : largest violation of an equation, relative to the sum of its terms' sizes
+    iterations : Newton steps taken
+    """
+
+    nu: float
+    kappa: float
+    tau: float
+    bias: float
+    zeta: float
+    residual: float = np.inf
+    iterations: int = 0
+
+    @property
+    def chi(self) -> float:
+        """χ = τ/ζ: how far one unit of force moves a score, per unit of r²."""
+        return self.tau / self.zeta if self.zeta > 0 else np.inf
+
+    @property
+    def vector(self) -> np.ndarray:
+        return np.array([self.nu, self.kappa, self.tau, self.bias, self.zeta])
+
+
+class _Problem:
+    """Law, ratio and ridge unpacked: A holds the derivatives of the mean score in (ν, κ, b)."""
+
+    def __init__(self, law: FeatureLaw, nodes: Nodes, alpha: float, lam: float, intercept: bool):
+        self.y, a, c, self.r, self.weight = nodes
+        self.alpha, self.lam = alpha, lam
+        sine = np.sqrt(1 - law.cos**2)
+        self.A = np.stack([law.theta * a * law.cos + c, law.theta * a * sine, np.ones(len(a))], 1)
+        self.active = np.array([law.query, True, True, intercept, True])
+
+
+def _coarsen(nodes: Nodes, groups: int = 12) -> Nodes:
+    """Merge the nodes of each label, ordered by a and c, into a few of equal weight and mean."""
+    y, a, c, r, weight = nodes
+    order = np.lexsort((c, np.round(a, 12), y))
+    y, a, c, r, weight = (v[order] for v in nodes)
+    share = np.cumsum(weight) - weight / 2
+    negative = weight[y < 0].sum()
+    within = np.where(y < 0, share / negative, (share - negative) / (1 - negative))
+    group = np.clip(within * groups, 0, groups - 1).astype(int) + groups * (y > 0)
+    total = np.bincount(group, weight, minlength=2 * groups)
+    mean = [np.bincount(group, weight * v, minlength=2 * groups) for v in (y, a, c, r)]
+    kept = total > 0
+    y, a, c, r = (v[kept] / total[kept] for v in mean)
+    return Nodes(np.rint(y), a, c, r, total[kept])
+
+
+def _margins(
+    omega: np.ndarray, s: np.ndarray, chi: np.ndarray, knee: np.ndarray, guess: np.ndarray | None
+) -> np.ndarray:
+    """Solve z + s·ψ(z) − χ σ(−z) = omega (ψ of `_proximal_curve`) by bracketed Newton steps.
+
+    The equation keeps its form under (z, omega) → (−z, −omega − χ): z ≥ 0 may be assumed, and then
+    z ≤ omega₊ + log(1 + χ) + 1.
+    """
+    side = np.where(omega + chi / 2 >= 0, 1.0, -1.0)
+    omega = np.where(side > 0, omega, -omega - chi)
+    low, high = np.zeros_like(omega), np.maximum(omega, 0) + np.log1p(chi) + 1
+    if guess is None:
+        guess = np.maximum(omega / (1 + s), np.log((1e-300 + chi) / (1 + np.abs(omega))))
+    z = np.clip(guess * side, low, high)
+    for _ in range(100):
+        p = expit(-z)
+        value = z + s * _psi(z, knee) - chi * p - omega
+        low, high = np.where(value < 0, z, low), np.where(value < 0, high, z)
+        step = value / (1 + s * _psi_slope(z, knee) + chi * p * (1 - p))
+        new = z - step
+        new = np.where((new < low) | (new > high), (low + high) / 2, new)
+        small = np.max(np.abs(new - z) - 1e-8 * (1 + z)) < 0
+        z = new
+        if small:
+            break
+    return z * side
+
+
+_WIDTH = 3.0
+
+
+def _psi(z: np.ndarray, knee: np.ndarray) -> np.ndarray:
+    return _WIDTH / 2 * (np.arcsinh((z - knee) / _WIDTH) + np.arcsinh((z + knee) / _WIDTH))
+
+
+def _psi_slope(z: np.ndarray, knee: np.ndarray) -> np.ndarray:
+    return 0.5 / np.hypot(1, (z - knee) / _WIDTH) + 0.5 / np.hypot(1, (z + knee) / _WIDTH)
+
+
+def _proximal_curve(
+    mean: np.ndarray, s: np.ndarray, chi: np.ndarray, step: float, guess: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Margins z = y·prox(Ω), Gaussians G and weights (nodes, K): E[f(z, G)] = Σ_k weight f(z, G).
+
+    As a function of G the margin z has two knees, at z ≈ ±log(1 + χ), sharp where s and χ are large.
+    The trapezoidal rule therefore runs in t = G + ψ(z), which slows down at the knees: the points
+    solve z + sψ(z) − χσ(−z) = mean + s·t, and G = t − ψ(z), dG/dt are explicit.
+    """
+    mean, s, chi = mean[:, None], s[:, None], chi[:, None]
+    knee, reach = np.log1p(chi), np.array([-8.5, 8.5])
+    ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)
+    points = 8 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 8)) + 1
+    t = np.linspace(ends[:, 0], ends[:, 1], points, axis=1)
+    z = _margins(
+        mean + s * t, s, chi, knee, guess if guess is not None and guess.shape == t.shape else None
+    )
+    G = t - _psi(z, knee)
+    stiffness = 1 + chi * expit(z) * expit(-z)
+    slope = stiffness / (stiffness + s * _psi_slope(z, knee))
+    spacing = (t[:, 1:2] - t[:, :1]) / np.sqrt(2 * np.pi)
+    return z, G, spacing * slope * np.exp(-(G**2) / 2)
+
+
+class _Logistic:
+    """Gradient of F, its Jacobian and the observables for the logistic loss."""
+
+    def __init__(self, problem: _Problem, step: float | None = None) -> None:
+        self.problem = problem
+        self.step = step or (0.25 if len(problem.y) <= 32 else 0.6)
+        self._z: np.ndarray | None = None
+
+    def _expectations(self, x: np.ndarray):
+        q = self.problem
+        mean = q.y * (q.A @ x[[0, 1, 3]])
+        s, chi = q.r * np.hypot(x[1], x[2]), q.r**2 * x[2] / x[4]
+        self._z, G, weight = _proximal_curve(mean, s, chi, self.step, self._z)
+        return mean, s, chi, self._z, G, weight
+
+    def equations(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Gradient of F (5,), the sizes of its terms (5,) and its Hessian (5, 5)."""
+        q = self.problem
+        _, kappa, tau, _, zeta = x
+        sigma = np.hypot(kappa, tau)
+        _, _, chi, z, G, weight = self._expectations(x)
+        p = expit(-z)
+        D = p * expit(z) / (1 + chi[:, None] * p * expit(z))
+
+        def over_g(f: np.ndarray) -> np.ndarray:
+            return q.weight * np.einsum("nk,nk->n", weight, f)
+
+        # derivatives of the envelope in (mean, sd, χr²) of the cavity field, node by node
+        force = over_g(p)
+        first = np.stack([-force, -over_g(p * G), -over_g(p * p) / 2])
+        mm, ms, ss = over_g(D), over_g(D * G), over_g(D * G * G)
+        mx, sx, xx = over_g(p * D), over_g(p * D * G), over_g(p * p * D)
+        second = np.array([[mm, ms, mx], [ms, ss, sx], [mx, sx, xx]])
+        J = np.zeros((3, 5, len(q.r)))
+        J[0, [0, 1, 3]] = (q.y[:, None] * q.A).T
+        J[1, 1], J[1, 2] = q.r * kappa / sigma, q.r * tau / sigma
+        J[2, 2], J[2, 4] = q.r**2 / zeta, -(q.r**2) * tau / zeta**2
+
+        terms = np.einsum("in,ian->ia", first, J)
+        ridge = q.lam * np.array([x[0], kappa, tau, 0, 0])
+        coupling = np.array([0, 0, zeta, 0, tau]) / (2 * q.alpha)
+        gradient = terms.sum(0) + ridge - coupling
+        size = np.abs(terms).sum(0) + np.abs(ridge) + coupling
+        size[[0, 1, 3]] += force @ np.abs(q.A)
+        H = np.einsum("ian,ijn,jbn->ab", J, second, J, optimize=True)
+        H[[0, 1, 2], [0, 1, 2]] += q.lam
+        along_s, along_x = first[1] @ q.r / sigma**3, first[2] @ q.r**2 / zeta**2
+        H[1:3, 1:3] += along_s * np.array([[tau**2, -kappa * tau], [-kappa * tau, kappa**2]])
+        H[2, 4] -= along_x + 0.5 / q.alpha
+        H[4, 2] = H[2, 4]
+        H[4, 4] += along_x * 2 * tau / zeta
+        return gradient, size, H
+
+    def training(self, x: np.ndarray) -> tuple[float, float]:
+        """Training loss and training error."""
+        q = self.problem
+        mean, s, chi, z, _, weight = self._expectations(x)
+        loss = np.einsum("n,nk,nk->", q.weight, weight, np.logaddexp(0, -z))
+        return float(loss), float(q.weight @ ndtr((-chi / 2 - mean) / s))
+
+
+def _square(q: _Problem) -> tuple[np.ndarray, float, float]:
+    """Order parameters, training loss and training error for the square loss, in closed form.
+
+    The only nonlinear equation is the one for g = 1/χ: g/α = λ + g E[r²/(g + r²)]. It is convex in g,
+    so Newton from the upper bound α(λ + E[r²]) descends to its largest root; λ = 0 needs no limit.
+    """
+    square = q.r**2
+    g, last = q.alpha * (q.lam + q.weight @ square), np.inf
+    while g < last:
+        share = square / (g + square)
+        slope = 1 / q.alpha - q.weight @ share**2
+        excess = g * (1 / q.alpha - q.weight @ share) - q.lam
+        g, last = (max(g - excess / slope, 0.0) if slope > 0 else 0.0), g
+    weight = q.weight / (g + square)
+    ridge = [q.lam / g if g > 0 else max(1 / q.alpha - 1, 0.0), 1 / q.alpha, 0.0]
+    on = q.active[[0, 1, 3]]
+    x = np.zeros(3)
+    normal = (q.A.T * weight) @ q.A + np.diag(ridge)
+    x[on] = np.linalg.solve(normal[np.ix_(on, on)], (q.A.T @ (weight * q.y))[on])
+    miss = (q.A @ x - q.y) ** 2 + square * x[1] ** 2
+    slope = 1 / q.alpha - q.weight @ (square / (g + square)) ** 2
+    tau_squared = (weight * square / (g + square)) @ miss / slope if slope > 0 else np.inf
+    tau = np.sqrt(tau_squared)
+    s = q.r * np.hypot(x[1], tau)
+    loss = g**2 * (weight / (g + square)) @ (miss + square * tau_squared) / 2
+    with np.errstate(divide="ignore"):
+        error = q.weight @ ndtr((-square / g - q.y * (q.A @ x)) / s)
+    return np.array([x[0], x[1], tau, x[2], tau * g]), float(loss), float(error)
+
+
+def _newton(
+    logistic: _Logistic, x: np.ndarray, steps: int = 100
+) -> tuple[np.ndarray, float, int]:
+    """Newton on the gradient of F, shortened until the residual falls, τ and ζ kept positive.
+
+    The last step is taken without looking again: it squares the residual that is reported.
+    """
+    on, positive = logistic.problem.active, np.array([2, 4])
+    gradient, size, H = logistic.equations(x)
+    for iteration in range(steps):
+        residual = np.max(np.abs(gradient[on]) / np.maximum(size[on], 1e-300))
+        scale = np.sqrt(np.abs(np.diag(H)))[on]
+        merit = np.linalg.norm(gradient[on] / scale)
+        step = np.zeros(5)
+        scaled = H[np.ix_(on, on)] / np.outer(scale, scale)
+        step[on] = -np.linalg.solve(scaled, gradient[on] / scale) / scale
+        length = min(1.0, 0.9 / np.max(-step[positive] / x[positive], initial=1e-300))
+        if residual < TOLERANCE:
+            return x + length * step, residual, iteration + 1
+        while True:
+            gradient, size, H = logistic.equations(x + length * step)
+            if np.linalg.norm(gradient[on] / scale) <= (1 - 1e-4 * length) * merit:
+                break
+            if length < 1e-8:
+                return x, residual, iteration
+            length /= 3
+        x = x + length * step
+    return x, residual, steps
+
+
+def order_parameters(
+    law: FeatureLaw,
+    alpha: float,
+    lam: float,
+    *,
+    loss: str = "logistic",
+    intercept: bool = True,
+    start: OrderParameters | None = None,
+) -> OrderParameters:
+    """Solve the self-consistent equations; arguments as in `predict_readout`.
+
+    `start` is a solution nearby, for example at the previous point of a curve. Unlike
+    `predict_readout` this returns the best estimate where it could not converge: look at `residual`.
+    """
+    return _solve(law, alpha, lam, loss, intercept, start)[0]
+
+
+def _solve(
+    law: FeatureLaw,
+    alpha: float,
+    lam: float,
+    loss: str,
+    intercept: bool,
+    start: OrderParameters | None,
+) -> tuple[OrderParameters, Readout]:
+    alpha = _LARGE_ALPHA if alpha == np.inf else check_real("alpha", alpha, 0, open_low=True)
+    ridge = _LARGE_LAMBDA if lam == np.inf else check_real("lam", lam, 0)
+    get_loss(loss)
+
+    def problem(nodes: Nodes, scale: float = 1) -> _Problem:
+        return _Problem(law, nodes, alpha / law.copies, scale * ridge, intercept)
+
+    residual, iterations = 0.0, 1
+    q = problem(law.nodes)
+    if loss == "square":
+        x, train_loss, train_error = _square(q)
+    else:
+        if start is not None:
+            x = start.vector
+        else:
+            # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
+            few = _coarsen(law.nodes) if len(q.y) > 64 else law.nodes
+            x = _square(problem(few, 4))[0] * [2, 2, 2, 2, 0.5]
+            if few is not law.nodes:
+                x, _, iterations = _newton(_Logistic(problem(few)), x)
+        logistic = _Logistic(q)
+        x, residual, steps = _newton(logistic, x)
+        iterations += steps
+        train_loss, train_error = logistic.training(x)
+    found = OrderParameters(*map(float, x), residual=float(residual), iterations=iterations)
+    mean, s = q.y * (q.A @ x[[0, 1, 3]]), q.r * np.hypot(x[1], x[2])
+    overlap = law.cos * x[0] + np.sqrt(1 - law.cos**2) * x[1]
+    norm = np.linalg.norm(x[:3])
+    readout = Readout(
+        test_error=float(q.weight @ ndtr(-mean / s)),
+        train_loss=train_loss,
+        train_error=train_error,
+        signal=0.0 if lam == np.inf else float(overlap),
+        norm=0.0 if lam == np.inf else float(norm),
+        bias=found.bias,
+        converged=bool(residual < TOLERANCE),
+        iterations=iterations,
+    )
+    return found, readout
+
+
+def _refuse_unless_converged(readout: Readout, alpha: float, lam: float) -> Readout:
+    if readout.converged and np.isfinite(readout.train_loss):
+        return readout
+    hint = "the data are separable: take lam > 0" if lam == 0 else "take a larger lam"
+    raise ConvergenceError(
+        f"no solution of the self-consistent equations found at alpha = {alpha:g}, lam = {lam:g} "
+        f"after {readout.iterations} Newton steps; {hint}, or look at .estimate",
+        readout,
+    )
+
+
+def predict_readout(
+    law: FeatureLaw,
+    alpha: float,
+    lam: float,
+    *,
+    loss: str = "logistic",
+    intercept: bool = True,
+    start: OrderParameters | None = None,
+) -> Readout:
+    """Test error, training loss and overlaps of the readout that minimises (1/n)Σℓ + ½λ|w|².
+
+    Parameters
+    ----------
+    law : the law of the features
+    alpha : n/d > 0 with d the token dimension, ∞ for the population minimiser
+    lam : ridge λ ≥ 0, ∞ for the limit in which w → 0 (signal and norm are then 0, the error is not)
+    loss : "logistic" or "square"
+    intercept : whether b is fitted; otherwise b = 0
+    start : the order parameters of a nearby point, to start from
+
+    Returns
+    -------
+    Readout with the limits of everything that `utils.readout.simulate_readout` measures.
+
+    Raises
+    ------
+    ConvergenceError : where the relative residual stays above 1e-9, with the best `estimate`; for
+        example for the logistic loss at λ = 0 below capacity, where no minimiser exists.
+
+    Examples
+    --------
+    >>> from utils.laws import gaussian_mixture
+    >>> law = gaussian_mixture(var_pos=0.5, var_neg=0.5)
+    >>> print(f"{predict_readout(law, 3.0, 0.01 / 3, intercept=False).test_error:.7f}")
+    0.1310234
+    """
+    found, readout = _solve(law, alpha, lam, loss, intercept, start)
+    return _refuse_unless_converged(readout, alpha, lam)
+
+
+def learning_curve(
+    law: FeatureLaw,
+    alpha: ArrayLike,
+    lam: ArrayLike,
+    *,
+    loss: str = "logistic",
+    intercept: bool = True,
+) -> list[Readout]:
+    """`predict_readout` along a path (alpha and lam broadcast), each point started from the last.
+
+    Examples
+    --------
+    >>> from utils.laws import pooled
+    >>> from utils.model import SparseTokens
+    >>> law = pooled(SparseTokens(L=10, R=1, theta=5.0, pi=0.5))
+    >>> curve = learning_curve(law, [2, 4, 8], 0.1, loss="square")
+    >>> [round(point.test_error, 3) for point in curve]
+    [0.33, 0.298, 0.272]
+    """
+    curve: list[Readout] = []
+    start: OrderParameters | None = None
+    for a, ridge in np.broadcast(np.atleast_1d(alpha), np.atleast_1d(lam)):
+        start, readout = _solve(law, float(a), float(ridge), loss, intercept, start)
+        curve.append(_refuse_unless_converged(readout, a, ridge))
+    return curve
