@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from utils.laws import FeatureLaw, Nodes
 from utils.records import ConvergenceError
+from utils.validation import check_integer, check_rng
 
 _EPS = np.finfo(float).eps
 
@@ -43,9 +44,10 @@ def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separ
     if it is, its coefficients are the multipliers. Non-negative least squares finds it, in
     whitened coordinates and among a growing set of those rows that are hardest to classify.
 
-    Either proof is verified on the data as given before it is returned: every margin exceeds its
-    rounding error, or each component of Σ c_i A_i is below 1e-12 Σ c_i |A_i|, so that no larger
-    margin can exist. If both fail, `ConvergenceError` carries the best guess.
+    Either proof is verified before it is returned, on the rows with both sides of the matrix scaled
+    by exact powers of two so that its largest entries are near 1: every margin exceeds its rounding
+    error, or Σ c_i A_i is below 1e-12 Σ c_i in every component, so that no larger margin can exist.
+    If both fail, `ConvergenceError` carries the best guess.
 
     Parameters
     ----------
@@ -62,38 +64,40 @@ def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separ
     >>> exclusive_or.separable, exclusive_or.certificate.round(3).tolist()
     (False, [0.25, 0.25, 0.25, 0.25])
     """
-    rows = _signed_rows(F, y, intercept)
-    size = np.abs(rows).max(axis=1)
-    if not size.all():  # a row of zeros has margin zero, whatever the hyperplane
-        return Separability(False, (size == 0) / np.count_nonzero(size == 0))
-    whitener = _whitener(rows / size[:, None])
-    Q = (rows / size[:, None]) @ whitener
+    A, row, column = _equilibrate(_signed_rows(F, y, intercept))
+    zero = ~A.any(axis=1)
+    if zero.any():  # a row of zeros has margin zero, whatever the hyperplane
+        return Separability(False, np.where(zero, 1 / np.count_nonzero(zero), 0.0))
+    whitener = _whitener(A)
+    Q = A @ whitener
+    n, p = Q.shape
     w = Q.sum(axis=0)  # the least-squares solution of A w = 1
     length = np.maximum(np.linalg.norm(Q, axis=1), _EPS)
     Q /= length[:, None]
-    working = np.argsort(Q @ w)[: 3 * Q.shape[1]]
-    fresh = working
-    while not _separates(rows, whitener @ w):
+    fresh = working = np.argsort(Q @ w)[: 3 * p]
+    while not _separates(A, whitener @ w):
         if not fresh.size:
+            margin = (Q @ w).min() / np.linalg.norm(w)
             raise ConvergenceError(
-                f"neither proof holds beyond rounding: the smallest relative margin is "
-                f"{(Q @ w).min() / np.linalg.norm(w):.1e}; remove nearly dependent features",
-                Separability(bool((Q @ w).min() > 0), whitener @ w),
+                f"neither proof holds beyond rounding; the best relative margin is {margin:.1e}: "
+                "remove nearly dependent features",
+                Separability(bool(margin > 0), whitener @ w / column),
             )
         c = _nearest_in_hull(Q[working])
-        multipliers = np.zeros(len(Q))
-        multipliers[working] = c / (length * size)[working]
-        multipliers /= multipliers.sum()
-        if _balances(rows, multipliers):
-            return Separability(False, multipliers)
+        multipliers = np.zeros(n)
+        multipliers[working] = c / length[working]
+        multipliers *= multipliers > _EPS * multipliers.max()
+        if _balances(A, multipliers):
+            multipliers /= row
+            return Separability(False, multipliers / multipliers.sum())
         w = c @ Q[working]
-        margin = Q @ w
-        hard = max(2 * np.count_nonzero(margin <= 0), Q.shape[1] // 2)
-        fresh = np.setdiff1d(np.argsort(margin)[:hard], working)
-        if not (fresh.size or _separates(rows, whitener @ w)):  # equal margins on the support
+        margins = Q @ w
+        hard = max(2 * np.count_nonzero(margins <= 0), p // 2)
+        fresh = np.setdiff1d(np.argsort(margins)[:hard], working)
+        if not (fresh.size or _separates(A, whitener @ w)):  # equal margins on the support
             w = lstsq(Q[working][c > 0], np.ones(np.count_nonzero(c)))[0]
         working = np.append(working, fresh)
-    return Separability(True, whitener @ w)
+    return Separability(True, whitener @ w / column)
 
 
 def _signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
@@ -101,7 +105,7 @@ def _signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
     F, y = np.asarray(F, dtype=float), np.asarray(y)
     if F.ndim != 2 or 0 in F.shape or not np.isfinite(F).all():
         raise ValueError(
-            f"F = array of shape {F.shape} is not allowed: F must be a finite, non-empty (n, d) matrix"
+            f"F = array of shape {F.shape} is not allowed: F must be a finite matrix (n, d)"
         )
     if y.shape != F.shape[:1] or not np.isin(y, (-1, 1)).all():
         raise ValueError(
@@ -111,22 +115,28 @@ def _signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
     return A * y[:, None]
 
 
+def _equilibrate(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A with rows and columns divided by powers of two, so largest entries near 1; and those."""
+    scales = [np.ones((1, A.shape[1])), np.ones((len(A), 1))]
+    for axis in (0, 1, 0, 1, 0):
+        size = np.maximum(A.max(axis=axis, keepdims=True), -A.min(axis=axis, keepdims=True))
+        power = np.exp2(np.round(np.log2(np.where(size, size, 1))))
+        if (power != 1).any():
+            A, scales[axis] = A / power, scales[axis] * power
+    return A, scales[1][:, 0], scales[0][0]
+
+
 def _whitener(A: np.ndarray) -> np.ndarray:
     """M (p, rank) such that the columns of A M are orthonormal."""
-    scale = np.abs(A).max(axis=0)
-    scale[scale == 0] = 1
-    A = A / scale
-    p = A.shape[1]
     try:
         R = cholesky(A.T @ A)
         if np.diag(R).min() < 1e-5 * np.diag(R).max():
             raise LinAlgError
-        M = solve_triangular(R, np.eye(p))
+        return solve_triangular(R, np.eye(len(R)))
     except LinAlgError:
         _, s, V = svd(A, full_matrices=False)
         keep = s > s[0] * max(A.shape) * _EPS
-        M = V[keep].T / s[keep]
-    return M / scale[:, None]
+        return V[keep].T / s[keep]
 
 
 def _nearest_in_hull(Q: np.ndarray) -> np.ndarray:
@@ -141,14 +151,47 @@ def _nearest_in_hull(Q: np.ndarray) -> np.ndarray:
         raise ConvergenceError(f"non-negative least squares: {error}") from error
 
 
-def _separates(rows: np.ndarray, w: np.ndarray) -> bool:
+def _separates(A: np.ndarray, w: np.ndarray) -> bool:
     """Whether every margin exceeds its rounding error."""
-    return bool((rows @ w > 2 * (len(w) + 1) * _EPS * (np.abs(rows) @ np.abs(w))).all())
+    return bool((A @ w > 2 * (len(w) + 1) * _EPS * (np.abs(A) @ np.abs(w))).all())
 
 
-def _balances(rows: np.ndarray, c: np.ndarray) -> bool:
-    """Whether c is a proof of Gordan's kind, to rounding."""
-    return bool(c.min() >= 0 and (np.abs(c @ rows) <= 1e-12 * (c @ np.abs(rows))).all())
+def _balances(A: np.ndarray, c: np.ndarray) -> bool:
+    """Whether Σ c_i A_i vanishes to rounding, c ≥ 0."""
+    return bool(c.min() >= 0 and (np.abs(c @ A) <= 1e-12 * c.sum()).all())
+
+
+def simulate_capacity(
+    law: FeatureLaw, d: int, rng: np.random.Generator, *, intercept: bool = True
+) -> float:
+    """Draw samples one after the other; return n/d for the last n at which all are separable.
+
+    More samples are harder to separate, so n is found by bisection, each step certified. The share
+    of data sets of n = αd samples that are separable is the share of results that are ≥ α.
+
+    Examples
+    --------
+    >>> from utils.laws import gaussian_mixture
+    >>> law = gaussian_mixture(mean=0.0, var_pos=1.0, var_neg=1.0)  # labels by tossing a coin
+    >>> simulate_capacity(law, 40, np.random.default_rng(0))
+    2.05
+    """
+    d = check_integer("d", d, 2)
+    F, y = law.sample(4 * law.copies * d, d, check_rng(rng))
+    low, high = 0, math.inf  # the first `low` samples are separable, the first `high` are not
+    while high - low > 1:
+        n = len(y) if high == math.inf else int(low + high) // 2
+        separable, certificate = separability(F[:n], y[:n], intercept=intercept)
+        if not separable:
+            high = int(np.flatnonzero(certificate)[-1]) + 1
+            continue
+        w, b = (certificate[:-1], certificate[-1]) if intercept else (certificate, 0.0)
+        wrong = np.flatnonzero(y[n:] * (F[n:] @ w + b) <= 0)
+        low = n + int(wrong[0]) if wrong.size else len(y)
+        if low == len(y):
+            more = law.sample(len(y), d, rng)
+            F, y = np.concatenate([F, more.F]), np.concatenate([y, more.y])
+    return low / d
 
 
 def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
