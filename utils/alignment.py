@@ -154,7 +154,7 @@ def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
     first, second, tilt = {}, {}, 0.0
     for y in share:
         shift = rule.lr_w * kappa[y] * inverse / L + rule.lr_b * balance
-        t, weight = _gaussian_nodes(
+        t, weight = gaussian_nodes(
             shift + (y > 0) * theta * model.R * along / L, math.sqrt(power / L)
         )
         h = rule.gradient(t, y)
@@ -166,11 +166,15 @@ def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
     return _Limit(along, excess * first[1], (L - 1) * mean, across_power, noise_power)
 
 
-def _gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
+def gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
     """Points t and weights with Σ weight·f(t) = E f(t), t ~ N(mean, sd²), for f sigmoidal at t = 0.
 
     Gauss–Legendre on panels that double in width away from t = 0, where Gauss–Hermite nodes would
     straddle the step of a sigmoid much narrower than sd; in units of sd nothing beyond ±12 counts.
+
+    >>> t, weight = gaussian_nodes(0.0, 1000.0)
+    >>> f"{weight @ np.tanh(t) ** 2:.8f} {weight @ t**2:.3f}"
+    '0.99920212 1000000.000'
     """
     if sd == 0:
         return np.array([mean]), np.ones(1)
