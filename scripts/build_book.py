@@ -172,7 +172,7 @@ def build() -> None:
     command = [Path(sys.executable).with_name("jupyter-book"), "config", "sphinx", SOURCE]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(HTML, ignore_errors=True)
-    sphinx = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "2", "-q", "-W", "--keep-going"]
+    sphinx = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
     environment = os.environ | {"PYTHONPATH": str(SOURCE / "_ext")}
     doctrees = BUILD / "doctrees"
     result = subprocess.run([*sphinx, "-E", "-d", doctrees, SOURCE, HTML], env=environment)
