@@ -9,7 +9,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test notebooks bench screenshots clean
+.PHONY: book serve test notebooks picture bench screenshots clean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -24,6 +24,9 @@ test: .venv/test
 
 notebooks: .venv/book
 	@$(BIN)/python -m scripts.run_notebooks $(CHAPTERS)
+
+picture: .venv/book
+	@$(BIN)/python -m scripts.landing_figure
 
 bench: .venv/book
 	@$(BIN)/python -m benchmarks $(ONLY)
