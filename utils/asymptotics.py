@@ -70,20 +70,25 @@ class _Problem:
         self.active = np.array([law.query, True, True, intercept, True])
 
 
-def _coarsen(nodes: Nodes, groups: int = 12) -> Nodes:
-    """Merge the nodes of each label, ordered by a and c, into a few of equal weight and mean."""
-    y, a, c, r, weight = nodes
-    order = np.lexsort((c, np.round(a, 12), y))
-    y, a, c, r, weight = (v[order] for v in nodes)
-    share = np.cumsum(weight) - weight / 2
-    negative = weight[y < 0].sum()
-    within = np.where(y < 0, share / negative, (share - negative) / (1 - negative))
-    group = np.clip(within * groups, 0, groups - 1).astype(int) + groups * (y > 0)
-    total = np.bincount(group, weight, minlength=2 * groups)
-    mean = [np.bincount(group, weight * v, minlength=2 * groups) for v in (y, a, c, r)]
-    kept = total > 0
-    y, a, c, r = (v[kept] / total[kept] for v in mean)
-    return Nodes(np.rint(y), a, c, r, total[kept])
+def _coarsen(nodes: Nodes, side: int = 9) -> Nodes:
+    """At most side² nodes for each label: equal shares along a, within them along c, then means."""
+    parts = []
+    for label in (1, -1):
+        _, a, c, r, weight = (v[nodes.y == label] for v in nodes)
+        group = np.zeros(len(a), int)
+        for key in (np.round(a, 9), c):
+            order = np.lexsort((c, key, group))
+            rank = np.cumsum(weight[order])
+            start = np.searchsorted(group[order], group[order])
+            below = np.where(start > 0, rank[start - 1], 0.0)
+            total = np.bincount(group, weight)[group[order]]
+            share = (rank - below - weight[order] / 2) / total
+            group[order] = group[order] * side + np.clip(share * side, 0, side - 1).astype(int)
+        total = np.bincount(group, weight)
+        kept = total > 0
+        mean = (np.bincount(group, weight * v)[kept] / total[kept] for v in (a, c, r))
+        parts.append((np.full(kept.sum(), label), *mean, total[kept]))
+    return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _margins(
@@ -104,12 +109,14 @@ def _margins(
         p = expit(-z)
         value = z + s * _psi(z, knee) - chi * p - omega
         low, high = np.where(value < 0, z, low), np.where(value < 0, high, z)
-        step = value / (1 + s * _psi_slope(z, knee) + chi * p * (1 - p))
-        new = z - step
+        bend = chi * p * (1 - p)
+        slope = 1 + s * _psi_slope(z, knee) + bend
+        step = value / slope
+        new = z - step / (1 + np.clip(step * bend * (0.5 - p) / slope, -0.5, 1.0))
         new = np.where((new < low) | (new > high), (low + high) / 2, new)
-        small = np.max(np.abs(new - z) - 1e-8 * (1 + z)) < 0
+        settled = np.max(np.abs(new - z) - 1e-5 * (1 + z)) < 0
         z = new
-        if small:
+        if settled:
             break
     return z * side
 
@@ -135,9 +142,9 @@ def _proximal_curve(
     solve z + sψ(z) − χσ(−z) = mean + s·t, and G = t − ψ(z), dG/dt are explicit.
     """
     mean, s, chi = mean[:, None], s[:, None], chi[:, None]
-    knee, reach = np.log1p(chi), np.array([-8.5, 8.5])
+    knee, reach = np.log1p(chi), np.array([-7.5, 7.5])
     ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)
-    points = 8 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 8)) + 1
+    points = 4 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 4)) + 1
     t = np.linspace(ends[:, 0], ends[:, 1], points, axis=1)
     z = _margins(
         mean + s * t, s, chi, knee, guess if guess is not None and guess.shape == t.shape else None
@@ -152,9 +159,8 @@ def _proximal_curve(
 class _Logistic:
     """Gradient of F, its Jacobian and the observables for the logistic loss."""
 
-    def __init__(self, problem: _Problem, step: float | None = None) -> None:
-        self.problem = problem
-        self.step = step or (0.25 if len(problem.y) <= 32 else 0.6)
+    def __init__(self, problem: _Problem, step: float) -> None:
+        self.problem, self.step = problem, step
         self._z: np.ndarray | None = None
 
     def _expectations(self, x: np.ndarray):
@@ -241,7 +247,7 @@ def _square(q: _Problem) -> tuple[np.ndarray, float, float]:
 
 
 def _newton(
-    logistic: _Logistic, x: np.ndarray, steps: int = 100
+    logistic: _Logistic, x: np.ndarray, tolerance: float, steps: int = 100
 ) -> tuple[np.ndarray, float, int]:
     """Newton on the gradient of F, shortened until the residual falls, τ and ζ kept positive.
 
@@ -257,7 +263,7 @@ def _newton(
         scaled = H[np.ix_(on, on)] / np.outer(scale, scale)
         step[on] = -np.linalg.solve(scaled, gradient[on] / scale) / scale
         length = min(1.0, 0.9 / np.max(-step[positive] / x[positive], initial=1e-300))
-        if residual < TOLERANCE:
+        if residual < tolerance:
             return x + length * step, residual, iteration + 1
         while True:
             gradient, size, H = logistic.equations(x + length * step)
@@ -308,15 +314,18 @@ def _solve(
         x, train_loss, train_error = _square(q)
     else:
         if start is not None:
-            x = start.vector
+            x, rough = start.vector, [(q, 2.2)]
         else:
             # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
-            few = _coarsen(law.nodes) if len(q.y) > 64 else law.nodes
+            few = _coarsen(law.nodes) if len(q.y) > 400 else law.nodes
             x = _square(problem(few, 4))[0] * [2, 2, 2, 2, 0.5]
-            if few is not law.nodes:
-                x, _, iterations = _newton(_Logistic(problem(few)), x)
-        logistic = _Logistic(q)
-        x, residual, steps = _newton(logistic, x)
+            rough = [(problem(few), 1.1), (q, 2.2)] 
+        if len(q.y) > 400:
+            for simpler, step in rough:
+                x, _, steps = _newton(_Logistic(simpler, step), x, 0.03)
+                iterations += steps
+        logistic = _Logistic(q, 0.25 if len(q.y) <= 8 else 1.1)
+        x, residual, steps = _newton(logistic, x, TOLERANCE)
         iterations += steps
         train_loss, train_error = logistic.training(x)
     found = OrderParameters(*map(float, x), residual=float(residual), iterations=iterations)
