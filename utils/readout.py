@@ -1,0 +1,218 @@
+"""Readouts trained on features: ridge regression in closed form, logistic regression to 1e-8."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
+from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import ndtr
+
+from utils.laws import FeatureLaw
+from utils.losses import get_loss
+from utils.records import ConvergenceError, Readout
+from utils.validation import check_integer, check_real, check_rng
+
+Array = np.ndarray
+_GRADIENT = 1e-8
+
+
+class Fit(NamedTuple):
+    """A trained readout w (p,), b, with what it achieves on its own training set."""
+
+    w: Array
+    b: float
+    train_loss: float
+    train_error: float
+    converged: bool
+    iterations: int
+
+
+def _ridge(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, float]:
+    n, p = F.shape
+    offset, mean = (F.mean(axis=0), y.mean()) if intercept else (np.zeros(p), 0.0)
+    target = y - mean
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            if p < n:
+                gram = F.T @ F
+                gram -= n * np.outer(offset, offset)
+                gram[np.diag_indices(p)] += n * lam
+                w = solve(gram, F.T @ target, assume_a="pos", overwrite_a=True)
+            else:  # F Fᵀ, centred, invertible on what is orthogonal to 1, and made so along 1
+                gram = F @ F.T
+                if intercept:
+                    along = F @ offset
+                    gram -= along[:, None] + along - offset @ offset - np.trace(gram) / n**2
+                gram[np.diag_indices(n)] += n * lam
+                w = F.T @ solve(gram, target, assume_a="pos", overwrite_a=True)
+    except (LinAlgError, LinAlgWarning):  # rank-deficient: the solution of least norm
+        w = lstsq(F - offset, target)[0]
+    return w, mean - offset @ w
+
+
+def _logistic(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, float, int]:
+    """L-BFGS to a gradient of 1e-6, then Newton steps by conjugate gradients to 1e-8.
+
+    The last stretch cannot be walked by comparing losses: they agree to rounding.
+    """
+    (n, p), extra = F.shape, int(intercept)
+    loss = get_loss("logistic")
+    if intercept and np.all(y == y[0]):
+        raise ValueError(
+            f"y = {y[0]} for all {n} samples is not allowed: with an intercept the logistic loss "
+            "has no minimiser, y must contain both labels"
+        )
+
+    def score(v: Array) -> Array:
+        return F @ v[:p] + v[p:].sum()
+
+    def pull_back(x: Array, v: Array) -> Array:
+        return np.concatenate([x @ F + lam * v[:p], x.sum(keepdims=True)[:extra]])
+
+    def objective(v: Array) -> tuple[float, Array]:
+        z = score(v)
+        value = loss.value(z, y).mean() + lam / 2 * (v[:p] @ v[:p])
+        return value, pull_back(loss.first(z, y) / n, v)
+
+    def refuse_if_separating(v: Array) -> None:
+        if lam == 0 and np.all(y * score(v) > 0):
+            raise ValueError(
+                "lam = 0 is not allowed: the data are linearly separable, so the logistic loss has "
+                "no minimiser; lam must be positive"
+            )
+
+    goal = min(_GRADIENT, max(1e-2 * lam, 1e-14)) if lam else _GRADIENT  # |w − w*| ≤ goal/lam
+    v, iterations = np.zeros(p + extra), 0
+    for tolerance in (1e-6, goal / 10):  # the second, if Newton was not yet at home after the first
+        best = minimize(
+            objective, v, jac=True, method="L-BFGS-B", callback=refuse_if_separating,
+            options={"gtol": tolerance, "ftol": 0, "maxiter": 20_000, "maxfun": 40_000},
+        )  # fmt: skip
+        v, gradient, size = best.x, best.jac, np.linalg.norm(best.jac)
+        iterations += best.nit
+        for _ in range(10):
+            if size <= goal:
+                refuse_if_separating(v)
+                return v[:p], float(v[p:].sum()), iterations
+            curvature = loss.second(score(v), y) / n
+            hessian = LinearOperator(
+                (p + extra,) * 2, matvec=lambda u, c=curvature: pull_back(c * score(u), u)
+            )
+            rtol = max(goal / size / 2, 1e-3)
+            step = cg(hessian, gradient, rtol=rtol, maxiter=1000)[0]
+            candidate = objective(v - step)[1]
+            iterations += 1
+            if not np.linalg.norm(candidate) < size:
+                break
+            v, gradient, size = v - step, candidate, np.linalg.norm(candidate)
+    raise ConvergenceError(
+        f"logistic readout stopped at gradient norm {size:.1e} > {goal:.1e}; a larger lam helps",
+        _finish(F, y, v[:p], float(v[p:].sum()), "logistic", iterations, False),
+    )
+
+
+def _finish(
+    F: Array, y: Array, w: Array, b: float, loss: str, iterations: int, converged: bool = True
+) -> Fit:
+    z = F @ w + b
+    value, wrong = get_loss(loss).value(z, y).mean(), np.mean(y * z <= 0)
+    return Fit(w, float(b), float(value), float(wrong), converged, int(iterations))
+
+
+def fit_readout(
+    F: Array, y: Array, lam: float, *, loss: str = "logistic", intercept: bool = True
+) -> Fit:
+    """Minimise (1/n) Σᵢ ℓ(⟨w, Fᵢ⟩ + b; yᵢ) + (λ/2)|w|² over w, and b if `intercept`.
+
+    Square loss: in closed form from the smaller of FᵀF and FFᵀ; λ = 0 gives the least-squares
+    solution of least norm. Logistic loss: to gradient norm 1e-8; λ = 0 is refused where the data
+    are separable, because then no minimiser exists.
+
+    Parameters
+    ----------
+    F : features (n, p);  y : labels in {−1, +1} (n,);  lam : λ ≥ 0
+
+    Examples
+    --------
+    >>> F, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1, -1, -1])
+    >>> fit = fit_readout(F, y, 0.0, loss="square", intercept=False)
+    >>> fit.w.tolist(), round(fit.train_loss, 6)
+    ([0.0], 0.5)
+    >>> fit_readout(F[:2], y[:2], 0.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: lam = 0 is not allowed: the data are linearly separable, so the logistic ...
+    """
+    kind, lam = get_loss(loss), check_real("lam", lam, 0)
+    F, y = np.asarray(F, dtype=float), np.asarray(y)
+    if F.ndim != 2 or 0 in F.shape or not np.isfinite(F.sum()):
+        raise ValueError(f"F of shape {F.shape} is not allowed: F must be a finite (n, p) array")
+    if y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):
+        raise ValueError(
+            f"y of shape {y.shape} is not allowed: y must be {len(F)} labels, -1 or +1"
+        )
+    if kind.name == "square":
+        w, b = _ridge(F, y, lam, intercept)
+        iterations = 1
+    else:
+        w, b, iterations = _logistic(F, y, lam, intercept)
+    return _finish(F, y, w, b, loss, iterations)
+
+
+def error_rate(law: FeatureLaw, w: Array, b: float) -> float:
+    """P(y(⟨w, f⟩ + b) ≤ 0) on a new sample of the law, by conditioning: E Φ(−y·mean/sd).
+
+    Examples
+    --------
+    >>> from utils.laws import gaussian_mixture
+    >>> law = gaussian_mixture(var_pos=1.0, var_neg=1.0)
+    >>> round(error_rate(law, np.array([1.0, 0.0]), 0.0), 4)
+    0.1587
+    """
+    y, mean, sd, weight = law.scores(w, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        margin = np.nan_to_num(y * mean / sd, nan=-np.inf)  # a score of exactly 0 is an error
+    return float(weight @ ndtr(-margin))
+
+
+def simulate_readout(
+    law: FeatureLaw,
+    d: int,
+    alpha: float,
+    lam: float,
+    rng: np.random.Generator,
+    *,
+    loss: str = "logistic",
+    intercept: bool = True,
+) -> Readout:
+    """Train a readout on n = αd samples of the law at token dimension d, and measure it.
+
+    The result is the record `utils.asymptotics.predict_readout` predicts for d → ∞; its test error
+    is that of this very readout on the law, not an estimate from test samples.
+
+    Examples
+    --------
+    >>> from utils.laws import pooled
+    >>> from utils.model import SparseTokens
+    >>> law = pooled(SparseTokens(L=10, R=1, theta=5.0, pi=0.5))
+    >>> simulate_readout(law, 200, 2.0, 0.01, np.random.default_rng(0)).converged
+    True
+    """
+    d, alpha = check_integer("d", d, 1), check_real("alpha", alpha, 0, open_low=True)
+    F, y = law.sample(max(1, round(alpha * d)), d, check_rng(rng))
+    fit = fit_readout(F, y, lam, loss=loss, intercept=intercept)
+    return Readout(
+        test_error=error_rate(law, fit.w, fit.b),
+        train_loss=fit.train_loss,
+        train_error=fit.train_error,
+        signal=law.signal(fit.w),
+        norm=float(np.linalg.norm(fit.w)),
+        bias=fit.b,
+        converged=fit.converged,
+        iterations=fit.iterations,
+    )
