@@ -51,7 +51,7 @@ def _ridge(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, floa
                 gram[np.diag_indices(n)] += n * lam
                 w = F.T @ solve(gram, target, assume_a="pos", overwrite_a=True)
     except (LinAlgError, LinAlgWarning):  # rank-deficient: the solution of least norm
-        w = lstsq(F - offset, target)[0]
+        w = lstsq(F - offset, target, cond=max(n, p) * np.finfo(float).eps)[0]
     return w, mean - offset @ w
 
 
