@@ -137,9 +137,9 @@ def _proximal_curve(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Margins z = y·prox(Ω), Gaussians G and weights (nodes, K): E[f(z, G)] = Σ_k weight f(z, G).
 
-    As a function of G the margin z has two knees, at z ≈ ±log(1 + χ), sharp where s and χ are large.
-    The trapezoidal rule therefore runs in t = G + ψ(z), which slows down at the knees: the points
-    solve z + sψ(z) − χσ(−z) = mean + s·t, and G = t − ψ(z), dG/dt are explicit.
+    As a function of G the margin z has two knees, at z ≈ ±log(1 + χ), sharp for large s and χ. The
+    trapezoidal rule therefore runs in t = G + ψ(z), which slows down at the knees: the points solve
+    z + sψ(z) − χσ(−z) = mean + s·t, and G = t − ψ(z), dG/dt are explicit.
     """
     mean, s, chi = mean[:, None], s[:, None], chi[:, None]
     knee, reach = np.log1p(chi), np.array([-7.5, 7.5])
@@ -163,12 +163,17 @@ class _Logistic:
         self.problem, self.step = problem, step
         self._z: np.ndarray | None = None
 
-    def _expectations(self, x: np.ndarray):
+    def _expectations(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         q = self.problem
         mean = q.y * (q.A @ x[[0, 1, 3]])
         s, chi = q.r * np.hypot(x[1], x[2]), q.r**2 * x[2] / x[4]
         self._z, G, weight = _proximal_curve(mean, s, chi, self.step, self._z)
         return mean, s, chi, self._z, G, weight
+
+    def separated(self, x: np.ndarray) -> bool:
+        """Whether the force is vanishing with no ridge to balance it: w grows without bound."""
+        q = self.problem
+        return q.lam == 0 and x[4] ** 2 < 1e-16 * q.alpha * float(q.weight @ q.r**2)
 
     def equations(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Gradient of F (5,), the sizes of its terms (5,) and its Hessian (5, 5)."""
@@ -219,8 +224,8 @@ class _Logistic:
 def _square(q: _Problem) -> tuple[np.ndarray, float, float]:
     """Order parameters, training loss and training error for the square loss, in closed form.
 
-    The only nonlinear equation is the one for g = 1/χ: g/α = λ + g E[r²/(g + r²)]. It is convex in g,
-    so Newton from the upper bound α(λ + E[r²]) descends to its largest root; λ = 0 needs no limit.
+    The only nonlinear equation is that of g = 1/χ: g/α = λ + g E[r²/(g + r²)]. It is convex, so
+    Newton from the upper bound α(λ + E[r²]) descends to its largest root; λ = 0 needs no limit.
     """
     square = q.r**2
     g, last = q.alpha * (q.lam + q.weight @ square), np.inf
@@ -240,10 +245,11 @@ def _square(q: _Problem) -> tuple[np.ndarray, float, float]:
     tau_squared = (weight * square / (g + square)) @ miss / slope if slope > 0 else np.inf
     tau = np.sqrt(tau_squared)
     s = q.r * np.hypot(x[1], tau)
-    loss = g**2 * (weight / (g + square)) @ (miss + square * tau_squared) / 2
-    with np.errstate(divide="ignore"):
+    loss = (weight / (g + square)) @ (g**2 * (miss + square * tau_squared)) / 2 if g > 0 else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
         error = q.weight @ ndtr((-square / g - q.y * (q.A @ x)) / s)
-    return np.array([x[0], x[1], tau, x[2], tau * g]), float(loss), float(error)
+    zeta = tau * g if g > 0 else 0.0
+    return np.array([x[0], x[1], tau, x[2], zeta]), float(loss), float(error)
 
 
 def _newton(
@@ -255,6 +261,7 @@ def _newton(
     """
     on, positive = logistic.problem.active, np.array([2, 4])
     gradient, size, H = logistic.equations(x)
+    residual, iteration = np.inf, 0
     for iteration in range(steps):
         residual = np.max(np.abs(gradient[on]) / np.maximum(size[on], 1e-300))
         scale = np.sqrt(np.abs(np.diag(H)))[on]
@@ -265,6 +272,8 @@ def _newton(
         length = min(1.0, 0.9 / np.max(-step[positive] / x[positive], initial=1e-300))
         if residual < tolerance:
             return x + length * step, residual, iteration + 1
+        if logistic.separated(x):
+            break
         while True:
             gradient, size, H = logistic.equations(x + length * step)
             if np.linalg.norm(gradient[on] / scale) <= (1 - 1e-4 * length) * merit:
@@ -273,7 +282,7 @@ def _newton(
                 return x, residual, iteration
             length /= 3
         x = x + length * step
-    return x, residual, steps
+    return x, residual, iteration
 
 
 def order_parameters(
@@ -288,7 +297,7 @@ def order_parameters(
     """Solve the self-consistent equations; arguments as in `predict_readout`.
 
     `start` is a solution nearby, for example at the previous point of a curve. Unlike
-    `predict_readout` this returns the best estimate where it could not converge: look at `residual`.
+    `predict_readout` this returns the best estimate where it did not converge: see `residual`.
     """
     return _solve(law, alpha, lam, loss, intercept, start)[0]
 
@@ -319,7 +328,7 @@ def _solve(
             # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
             few = _coarsen(law.nodes) if len(q.y) > 400 else law.nodes
             x = _square(problem(few, 4))[0] * [2, 2, 2, 2, 0.5]
-            rough = [(problem(few), 1.1), (q, 2.2)] 
+            rough = [(problem(few), 1.1), (q, 2.2)]
         if len(q.y) > 400:
             for simpler, step in rough:
                 x, _, steps = _newton(_Logistic(simpler, step), x, 0.03)
@@ -328,7 +337,7 @@ def _solve(
         x, residual, steps = _newton(logistic, x, TOLERANCE)
         iterations += steps
         train_loss, train_error = logistic.training(x)
-    found = OrderParameters(*map(float, x), residual=float(residual), iterations=iterations)
+    found = OrderParameters(*x.tolist(), float(residual), iterations)
     mean, s = q.y * (q.A @ x[[0, 1, 3]]), q.r * np.hypot(x[1], x[2])
     overlap = law.cos * x[0] + np.sqrt(1 - law.cos**2) * x[1]
     norm = np.linalg.norm(x[:3])
@@ -345,15 +354,15 @@ def _solve(
     return found, readout
 
 
-def _refuse_unless_converged(readout: Readout, alpha: float, lam: float) -> Readout:
-    if readout.converged and np.isfinite(readout.train_loss):
+def _checked(readout: Readout, alpha: float, lam: float) -> Readout:
+    if readout.converged and np.isfinite(readout.norm):
         return readout
-    hint = "the data are separable: take lam > 0" if lam == 0 else "take a larger lam"
-    raise ConvergenceError(
-        f"no solution of the self-consistent equations found at alpha = {alpha:g}, lam = {lam:g} "
-        f"after {readout.iterations} Newton steps; {hint}, or look at .estimate",
-        readout,
-    )
+    why = f"no solution of the self-consistent equations in {readout.iterations} Newton steps"
+    if np.isinf(readout.norm):
+        why = "the norm of w is infinite at the interpolation threshold"
+    elif lam == 0 and readout.train_loss < 1e-3:
+        why = "no minimiser exists, the data are separable"
+    raise ConvergenceError(f"alpha = {alpha:g}, lam = {lam:g}: {why}; take a larger lam", readout)
 
 
 def predict_readout(
@@ -392,8 +401,8 @@ def predict_readout(
     >>> print(f"{predict_readout(law, 3.0, 0.01 / 3, intercept=False).test_error:.7f}")
     0.1310234
     """
-    found, readout = _solve(law, alpha, lam, loss, intercept, start)
-    return _refuse_unless_converged(readout, alpha, lam)
+    readout = _solve(law, alpha, lam, loss, intercept, start)[1]
+    return _checked(readout, alpha, lam)
 
 
 def learning_curve(
@@ -419,5 +428,5 @@ def learning_curve(
     start: OrderParameters | None = None
     for a, ridge in np.broadcast(np.atleast_1d(alpha), np.atleast_1d(lam)):
         start, readout = _solve(law, float(a), float(ridge), loss, intercept, start)
-        curve.append(_refuse_unless_converged(readout, a, ridge))
+        curve.append(_checked(readout, a, ridge))
     return curve
