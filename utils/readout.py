@@ -56,9 +56,11 @@ def _ridge(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, floa
 
 
 def _logistic(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, float, int]:
-    """L-BFGS to a gradient of 1e-6, then Newton steps by conjugate gradients to 1e-8.
+    """L-BFGS to a gradient near 1e-6, then Newton steps by conjugate gradients to 1e-8.
 
-    The last stretch cannot be walked by comparing losses: they agree to rounding.
+    The last stretch cannot be walked by comparing losses, which agree to rounding by then. All but
+    the gradients between Newton steps is done in single precision, at half the traffic of memory;
+    if that is not enough the same is repeated in double.
     """
     (n, p), extra = F.shape, int(intercept)
     loss = get_loss("logistic")
@@ -68,16 +70,17 @@ def _logistic(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, f
             "has no minimiser, y must contain both labels"
         )
 
-    def score(v: Array) -> Array:
-        return F @ v[:p] + v[p:].sum()
+    def score(v: Array, F: Array = F) -> Array:
+        return F @ v[:p].astype(F.dtype) + v[p:].sum()
 
-    def pull_back(x: Array, v: Array) -> Array:
-        return np.concatenate([x @ F + lam * v[:p], x.sum(keepdims=True)[:extra]])
+    def pull_back(x: Array, v: Array, F: Array = F) -> Array:
+        pull = x.astype(F.dtype) @ F + lam * v[:p]
+        return np.concatenate([pull, x.sum(keepdims=True)[:extra]])
 
-    def objective(v: Array) -> tuple[float, Array]:
-        z = score(v)
+    def objective(v: Array, F: Array = F) -> tuple[float, Array]:
+        z = score(v, F)
         value = loss.value(z, y).mean() + lam / 2 * (v[:p] @ v[:p])
-        return value, pull_back(loss.first(z, y) / n, v)
+        return value, pull_back(loss.first(z, y) / n, v, F)
 
     def refuse_if_separating(v: Array) -> None:
         if lam == 0 and np.all(y * score(v) > 0):
@@ -88,28 +91,30 @@ def _logistic(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, f
 
     goal = min(_GRADIENT, max(1e-2 * lam, 1e-14)) if lam else _GRADIENT  # |w − w*| ≤ goal/lam
     v, iterations = np.zeros(p + extra), 0
-    for tolerance in (1e-6, goal / 10):  # the second, if Newton was not yet at home after the first
+    for data, tolerance in (F.astype(np.float32), 3e-6), (F, goal / 10):
         best = minimize(
-            objective, v, jac=True, method="L-BFGS-B", callback=refuse_if_separating,
+            objective, v, (data,), jac=True, method="L-BFGS-B", callback=refuse_if_separating,
             options={"gtol": tolerance, "ftol": 0, "maxiter": 20_000, "maxfun": 40_000},
         )  # fmt: skip
-        v, gradient, size = best.x, best.jac, np.linalg.norm(best.jac)
-        iterations += best.nit
+        v, iterations = best.x, iterations + best.nit
+        gradient = objective(v)[1]
         for _ in range(10):
+            size = np.linalg.norm(gradient)
             if size <= goal:
                 refuse_if_separating(v)
                 return v[:p], float(v[p:].sum()), iterations
             curvature = loss.second(score(v), y) / n
             hessian = LinearOperator(
-                (p + extra,) * 2, matvec=lambda u, c=curvature: pull_back(c * score(u), u)
-            )
+                (p + extra,) * 2, dtype=float,
+                matvec=lambda u, c=curvature, F=data: pull_back(c * score(u, F), u, F),
+            )  # fmt: skip
             rtol = max(goal / size / 2, 1e-3)
             step = cg(hessian, gradient, rtol=rtol, maxiter=1000)[0]
-            candidate = objective(v - step)[1]
+            gradient = objective(v - step)[1]
             iterations += 1
-            if not np.linalg.norm(candidate) < size:
+            if not np.linalg.norm(gradient) < size:
                 break
-            v, gradient, size = v - step, candidate, np.linalg.norm(candidate)
+            v = v - step
     raise ConvergenceError(
         f"logistic readout stopped at gradient norm {size:.1e} > {goal:.1e}; a larger lam helps",
         _finish(F, y, v[:p], float(v[p:].sum()), "logistic", iterations, False),
