@@ -21,7 +21,9 @@ from utils.model import SparseTokens
 from utils.separation import (
     OracleError,
     critical_theta,
+    needle_weight,
     oracle_error,
+    predict_error,
     required_theta,
     sample_noise,
 )
@@ -320,12 +322,49 @@ def test_elementwise_ladder(phi, exponent):
     assert abs(slope - exponent) < Z * error + 0.04 * exponent
 
 
+@pytest.mark.parametrize("tau", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("offset", [-1.0, 1.0])
+def test_attention_at_a_fixed_tau_follows_the_gaussian_law_of_its_noise(tau, offset):
+    theta = critical_theta(1e8, tau, criterion="error") + offset
+    model = SparseTokens(L=10**8, R=1, theta=theta, pi=0.5)
+    simulated = oracle_error("attention", model, tau=tau, rng=rng(25))
+    assert abs(z_score(simulated, predict_error("attention", model, tau=tau))) < Z
+
+
+@pytest.mark.parametrize(("R", "pi"), [(2, 0.5), (3, 0.1)])
+def test_gaussian_law_for_many_needles_and_rare_ones(R, pi):
+    model = SparseTokens(L=10**8, R=R, theta=9.0, pi=pi)
+    simulated = oracle_error("attention", model, tau=1.0, rng=rng(26))
+    assert abs(z_score(simulated, predict_error("attention", model, tau=1.0))) < Z
+    model = SparseTokens(L=10**8, R=R, theta=150.0, pi=pi)
+    simulated = oracle_error("elementwise", model, phi=lambda x: x, rng=rng(27))
+    assert abs(z_score(simulated, predict_error("elementwise", model, phi=lambda x: x))) < Z
+
+
+def test_leading_law_knows_when_to_answer_always_yes():
+    for R in (1, 3):
+        weak = SparseTokens(L=10**6, R=R, theta=0.0, pi=0.9)
+        assert float(predict_error("bayes", weak)) == pytest.approx(0.1)
+        model = SparseTokens(L=10**6, R=R, theta=critical_theta(1e6), pi=0.5)
+        assert float(predict_error("attention", model)) == pytest.approx(0.5 ** (R + 1))
+
+
+@pytest.mark.parametrize(("L", "R", "tau"), [(500, 1, 2.0), (300, 4, 0.7)])
+def test_weight_on_the_needles(L, R, tau):
+    model = SparseTokens(L=L, R=R, theta=3.0, pi=0.5)
+    h = rng(28).standard_normal((20_000, L))
+    h[:, :R] += 3.0
+    plain = softmax(tau * h, axis=1)[:, :R].sum(axis=1)
+    fast = needle_weight(model, tau, sample_noise(L, R, 20_000, rng(29)))
+    assert abs(fast - plain.mean()) < Z * math.sqrt(2) * plain.std() / math.sqrt(20_000)
+
+
 @pytest.mark.parametrize("kind", ["pooled", "attention", "bayes"])
 def test_required_theta_inverts_the_error(kind):
     theta, _ = required_theta(kind, 10**5, error=0.02, R=2, pi=0.1, rng=rng(23), trials=1000)
     model = SparseTokens(L=10**5, R=2, theta=theta, pi=0.1)
     result = oracle_error(kind, model, rng=rng(24))
-    spread = max(3.4 * result.standard_error, 1e-9)  # the 1000 trials behind θ and these 10 000
+    spread = max(3.4 * result.standard_error, 1e-7)  # the 1000 trials behind θ and these 10 000
     assert abs(result.error - 0.02) < Z * spread
 
 

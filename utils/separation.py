@@ -22,7 +22,8 @@ from functools import cached_property, partial
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, logit, logsumexp, ndtr, ndtri
+from scipy.stats import qmc
 
 from utils.model import SparseTokens
 from utils.validation import check_choice, check_integer, check_real, check_rng
@@ -161,16 +162,20 @@ def sample_noise(
     return _Binned(L, R, trials, free, counts[:, 2:].astype(float), nodes, weight, tail, start)
 
 
+def _one(g: np.ndarray) -> np.ndarray:
+    return np.ones((1, *g.shape))
+
+
 def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
     """log e_R(x)/C(L,R), x = exp(θh − θ²/2), with free tokens h (trials, …, R).
 
     For R > 1: with any r > 0 and p = rx/(1 + rx), r^R e_R(x) = Π(1 + rx) · P(B = R), with B the sum
-    of independent Bernoulli(p_ℓ). A Fourier sum over N points gives P(B = R), of
-    order 1 when E[B] ≈ R, up to its aliases P(B = R + N), …, below 1e-10.
+    of independent Bernoulli(p_ℓ). A Fourier sum over N points gives P(B = R), of order 1 when
+    E[B] ≈ R, up to its aliases P(B = R + N), …, below 1e-10.
     """
     L, R = noise.L, noise.R
     if R == 1:
-        scale, (total,) = noise.tilted(theta, lambda g: np.ones((1, *g.shape)))
+        scale, (total,) = noise.tilted(theta, _one)
         with np.errstate(divide="ignore"):
             bag = np.where(total > 0, scale + np.log(total), -np.inf)
         return np.logaddexp(bag[:, None, None], theta * h[..., 0]) - theta**2 / 2 - math.log(L)
@@ -225,13 +230,19 @@ def _maximum(model: SparseTokens) -> OracleError:
     def error(t: float) -> float:
         silent = model.L * log_ndtr(t)
         miss = (model.L - model.R) * log_ndtr(t) + model.R * log_ndtr(t - model.theta)
-        return float(model.pi * np.exp(miss) - (1 - model.pi) * np.expm1(silent))
+        return model.pi * np.exp(miss) - (1 - model.pi) * np.expm1(silent)
 
-    grid = np.linspace(-9, 14 + model.theta, 2000)
-    k = int(np.argmin([error(t) for t in grid]))
-    around = (grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)])
-    best = minimize_scalar(error, bounds=around, method="bounded", options={"xatol": 1e-10})
-    return OracleError(error(best.x), threshold=float(best.x), tau=math.inf)
+    t, lowest = _minimum(error, -9, 14 + model.theta)
+    return OracleError(lowest, threshold=t, tau=math.inf)
+
+
+def _minimum(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where f is least on [low, high], and its value there: a grid, then Brent."""
+    grid = np.linspace(low, high, 500)
+    k = int(np.argmin([f(x) for x in grid]))
+    bounds = grid[max(k - 1, 0)], grid[min(k + 1, 499)]
+    x = minimize_scalar(f, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x
+    return float(x), float(f(x))
 
 
 def _best_threshold(T: np.ndarray, step: np.ndarray) -> tuple[float, float]:
@@ -363,6 +374,60 @@ def _pool(parts: Sequence[OracleError], share: np.ndarray) -> OracleError:
     return OracleError(error, spread, threshold, None if math.isnan(tau) else tau, optimism)
 
 
+def predict_error(
+    kind: str, model: SparseTokens, *, tau: float | None = None, phi: Function = np.tanh
+) -> OracleError:
+    """What `oracle_error` tends to as L → ∞ with R fixed: the same record, without simulation.
+
+    - "pooled", "vectorized": the closed form, exact at every L;
+    - "bayes", attention at the best τ or at a given τ ≥ √(log L / 2):
+      min{π Φ(√(2 log L) − θ)^R, 1 − π}, the needle hidden below the largest straw;
+    - "elementwise", attention at a smaller τ: noise sums are Gaussian, and with G ~ N(0, 1) and
+      h = θ + G the error is min_s π E Φ(s − Σ A(h)) + (1 − π) Φ(−s), where for ψ(h) = h φ(τh)
+      A(h) = (ψ(h) − E ψ(G))/√(L Var ψ(G)), and A(h) = (h − τ) e^{τh − τ²}/√(L(1 + τ²)) for
+      attention.
+
+    >>> model = SparseTokens(L=10**8, R=1, theta=10.0, pi=0.5)
+    >>> simulated = oracle_error("attention", model, tau=1.0, rng=np.random.default_rng(0))
+    >>> round(predict_error("attention", model, tau=1.0).error, 3), round(simulated.error, 2)
+    (0.104, 0.1)
+    """
+    check_choice("kind", kind, KINDS)
+    L, R, theta, pi = model.L, model.R, model.theta, model.pi
+    if kind in ("pooled", "vectorized"):
+        return _two_gaussians(model.snr, pi)
+    frozen = tau is None or tau >= math.sqrt(math.log(L) / 2)
+    if kind == "bayes" or (kind == "attention" and frozen):
+        return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
+    t = check_real("tau", 1.0 if tau is None else tau, 0)
+    h = theta + ndtri(qmc.Sobol(R, seed=0).random(2**12))
+    with np.errstate(over="ignore"):
+        if kind == "attention":
+            A = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
+        else:
+            g = np.linspace(-13, 13, 4001)
+            density = np.exp(-(g**2) / 2) / np.exp(-(g**2) / 2).sum()
+            mean = density @ (g * phi(t * g))
+            A = (h * phi(t * h) - mean) / math.sqrt(L * (density @ (g * phi(t * g) - mean) ** 2))
+    shift = A.sum(axis=1)
+    s, error = _minimum(lambda s: pi * ndtr(s - shift).mean() + (1 - pi) * ndtr(-s), -9.0, 9.0)
+    return OracleError(error, threshold=s, tau=t)
+
+
+def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
+    """Mean softmax weight E Σ_signal e^{τh} / Σ e^{τh} on the signal tokens of a positive sample.
+
+    >>> noise = sample_noise(10**6, 1, 500, np.random.default_rng(0))
+    >>> model = SparseTokens(L=10**6, R=1, theta=7.0, pi=0.5)
+    >>> [round(needle_weight(model, tau, noise), 1) for tau in (1.0, 4.0)]
+    [0.0, 0.9]
+    """
+    scale, (mass,) = noise.tilted(tau, _one)
+    with np.errstate(divide="ignore"):
+        bag = (scale + np.log(mass))[:, None]
+    return float(expit(logsumexp(tau * (model.theta + noise.free), axis=-1) - bag).mean())
+
+
 def critical_theta(L: float, tau: float | None = None, *, criterion: str = "weight") -> float:
     """Signal strength at which attention (w = ξ, q = τξ) finds the needle, as L → ∞ with R fixed.
 
@@ -380,7 +445,9 @@ def critical_theta(L: float, tau: float | None = None, *, criterion: str = "weig
     """
     log_L = math.log(check_real("L", L, 1, open_low=True))
     check_choice("criterion", criterion, ("weight", "error"))
-    tau = math.inf if tau is None else check_real("tau", tau, 0, open_low=True)
+    if tau is None or tau == math.inf:
+        return math.sqrt(2 * log_L)
+    tau = check_real("tau", tau, 0, open_low=True)
     c = 1.0 if criterion == "weight" else 2.0
     if tau * c < math.sqrt(2 * log_L):
         return log_L / (c * tau) + c * tau / 2
@@ -399,32 +466,35 @@ def required_theta(
     rng: np.random.Generator | None = None,
     trials: int = 4_000,
 ) -> tuple[float, float]:
-    """The θ at which `oracle_error` equals `error`, and its standard error.
+    """The θ at which the error of `kind` is `error`, and its standard error.
 
-    All θ are tried on the same noise, so the error is a smooth falling function of θ, and the
-    standard error of θ is that of the error divided by its slope.
+    With `rng` by `oracle_error`: all θ are tried on the same noise, so that the error falls
+    smoothly, and the standard error of θ is that of the error divided by its slope. Without `rng`
+    by `predict_error`, exact at every L only for linear classifiers.
 
-    >>> theta, _ = required_theta("pooled", 10**4)
-    >>> round(theta, 2)
-    328.97
+    >>> [round(required_theta(kind, 10**4)[0], 2) for kind in ("pooled", "bayes")]
+    [328.97, 5.57]
+    >>> round(required_theta("bayes", 10**4, rng=np.random.default_rng(0))[0], 1)
+    6.0
     """
     check_real("error", error, 0, min(pi, 1 - pi), open_low=True, open_high=True)
-    closed = kind in ("pooled", "vectorized") or (kind == "attention" and tau == math.inf)
-    noise = None if closed else sample_noise(L, R, trials, check_rng(rng))
+    noise = None if rng is None else sample_noise(L, R, trials, rng)
 
     def at(theta: float, tau: float | None = tau) -> OracleError:
         model = SparseTokens(L=L, R=R, theta=theta, pi=pi)
+        if noise is None:
+            return predict_error(kind, model, tau=tau, phi=phi)
         return oracle_error(kind, model, tau=tau, phi=phi, noise=noise)
 
     def solve(tau: float | None, guess: float) -> float:
         high = guess
         while at(high, tau).error > error:
             high *= 1.5
-        return float(brentq(lambda x: at(x, tau).error - error, 0, high, xtol=1e-6, rtol=1e-6))
+        return float(brentq(lambda x: at(x, tau).error - error, 0, high, rtol=1e-7))
 
     theta = critical_theta(L) + 2
-    if kind == "attention" and tau is None:  # the error is flat in τ near the best one
-        for _ in range(2):
+    if kind == "attention" and tau is None and noise is not None:
+        for _ in range(2):  # the error is flat in τ near the best one
             theta = solve(tau := at(theta).tau, theta)
     else:
         theta = solve(tau, theta)
