@@ -24,6 +24,11 @@ CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 TEXT_CONTRAST = 4.5  # WCAG AA for text, here of the strongest ink of a figure against the page
 COLOR_CONTRAST = 3.0  # WCAG AA for graphics, here of a curve of a model
 SMALLEST_TYPE = 9.0  # CSS pixels, of tick labels on a telephone
+CUT_FORMULAS = """() => [...document.querySelectorAll('article mjx-container')].filter(formula => {
+    for (let e = formula; e && !e.matches('article'); e = e.parentElement)
+        if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return false;
+    return formula.getBoundingClientRect().right > window.innerWidth;
+}).map(formula => formula.textContent)"""
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +88,7 @@ def test_page_fits_a_telephone(chromium: Any, host: str, name: str) -> None:
     with opened(chromium, f"{host}/{name}.html", width=380, height=800) as page:
         unfold(page)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 380
+        assert page.evaluate(CUT_FORMULAS) == []
         native = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
         scales = page.evaluate(
             "() => [...document.querySelectorAll('.cell_output img')].map("
