@@ -15,7 +15,7 @@ ones as Gaussians with their exact conditional mean and covariance, at the same 
 cloud good to about 5e-5 in an error rate. A regression tree divides the cloud into cells of
 small variance in (θa, c, r), each replaced by its mean: `resolution` nodes in total. The default
 keeps the nodes within 2e-4 of an error rate, 1e-3 of its size where it exceeds 5 %
-(`benchmarks/bench_laws.py` measures this against 2¹⁸ independent points).
+(`benchmarks/bench_laws.py`).
 """
 
 from __future__ import annotations
