@@ -212,6 +212,12 @@ def test_print_is_stable_against_rounding():
     assert agree(1.0 + 1e-11, trials * (1 + 1e-12), claim="stable")._repr_mimebundle_() == first
 
 
+def test_zeros_carry_no_minus_sign():
+    cells = agree(0.0, -1e-9, standard_error=1e-3, claim="nothing")["value"].cells()
+    assert (cells["simulation"], cells["z"]) == ("0.0000", "+0.0")
+    assert agree(-0.5, -0.5, standard_error=0.1, claim="some")["value"].cells()["theory"] == "-0.50"
+
+
 def test_long_tables_show_the_loudest_rows():
     rng = np.random.default_rng(12)
     found = agree(np.zeros(40), rng.normal(size=(20, 40)), claim="long")

@@ -38,15 +38,16 @@ class Row(NamedTuple):
         figures = f".{max(places + math.floor(math.log10(size or 1)), 0)}e"
         pattern = figures if scientific else f".{max(places, 0)}f"
         share = f"{error / abs(self.theory):.1%}" if self.theory and error > 0 else "–"
-        z = 0.0 if abs(self.z) < 0.05 else self.z
-        return {
-            "quantity": self.name,
+        values = {
             "theory": format(self.theory, pattern),
             "simulation": format(self.simulation, pattern),
             "s.e.": f"{error:#.2g}".rstrip(".") if error > 0 else "exact",
             "s.e./theory": "<0.1%" if share == "0.0%" else share,
-            "z": f"{z:+.1f}",
+            "z": f"{self.z:+.1f}",
         }
+        values["simulation"] = re.sub(r"^-(?=[0.]+(e|$))", "", values["simulation"])
+        values["z"] = values["z"].replace("-0.0", "+0.0")
+        return {"quantity": self.name, **values}
 
     def record(self) -> dict[str, str | float | None]:
         """The row for machines: the printed digits and no more, so that re-runs compare equal."""
