@@ -41,12 +41,12 @@ clean:
 # A stamp exists only after an installation that ran to its end, so an interrupted one is repeated.
 .venv/book: requirements.txt constraints.txt pyproject.toml | .venv/python
 	@echo "installing the packages of the book"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
 .venv/test: requirements-test.txt .venv/book
 	@echo "installing the packages of the tests"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -r requirements-test.txt
 	@touch $@
 
 .venv/python:

