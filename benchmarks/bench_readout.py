@@ -30,6 +30,10 @@ def objective(F: np.ndarray, y: np.ndarray, lam: float, w: np.ndarray, b: float)
     return float(np.logaddexp(0, -y * (F @ w + b)).mean() + lam / 2 * w @ w)
 
 
+def row(what: str, ours: float, other: float) -> dict[str, object]:
+    return {"what": what, "ours": ours, "other": other, "ratio": other / ours, "required": 1}
+
+
 def run() -> list[dict[str, object]]:
     """One row for each promise; times in seconds unless the row says otherwise."""
     rows = []
