@@ -126,7 +126,9 @@ def test_standard_error_alone_means_a_normal_law():
 
 
 def test_without_spread_only_equality_passes():
-    assert agree(0.25, [0.25, 0.25, 0.25], claim="equal")["value"].z == 0
+    equal = agree(0.25, [0.25, 0.25, 0.25], claim="equal")
+    assert equal["value"].z == 0
+    assert "without any spread" in repr(equal)
     assert agree(0.3, [0.1 + 0.2] * 3, claim="rounded").holds
     assert refused(0.25, [0.26, 0.26])
     assert refused(0.0, 1e-6, standard_error=0.0)

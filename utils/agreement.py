@@ -42,8 +42,8 @@ class Row(NamedTuple):
             "theory": format(self.theory, pattern),
             "simulation": format(self.simulation, pattern),
             "s.e.": f"{error:#.2g}".rstrip(".") if error > 0 else "exact",
-            "s.e./theory": "<0.1%" if share == "0.0%" else share,
             "z": f"{self.z:+.1f}",
+            "s.e./theory": "<0.1%" if share == "0.0%" else share,
         }
         values["simulation"] = re.sub(r"^-(?=[0.]+(e|$))", "", values["simulation"])
         values["z"] = values["z"].replace("-0.0", "+0.0")
@@ -88,10 +88,11 @@ class Agreement:
     def _verdict(self) -> str:
         verdict = "agrees" if self.holds else "DISAGREES"
         trials = f" over {self.trials} trials" if self.trials else ""
+        if not any(row.standard_error for row in self.rows):
+            return f"{verdict}{trials} without any spread: equality is asked for"
         limit = f"|z| ≤ {self.limit:.1f} in {len(self.rows)} row{'s' * (len(self.rows) > 1)}"
-        return (
-            f"{verdict}{trials}: {limit}; a true claim fails with probability {self.false_alarm:g}"
-        )
+        risk = f"a true claim fails with probability {self.false_alarm:g}"
+        return f"{verdict}{trials}: {limit}; {risk}"
 
     def _shown(self) -> tuple[list[dict[str, str]], str]:
         kept = self.rows
@@ -182,16 +183,16 @@ def agree(
     >>> trials = np.random.default_rng(0).normal(3.0, 1.0, size=400)
     >>> agree(3.0, trials, claim="mean-of-a-sample")
     mean-of-a-sample
-    quantity  theory  simulation   s.e.  s.e./theory     z
-    value      3.000       2.963  0.050         1.7%  -0.7
+    quantity  theory  simulation   s.e.     z  s.e./theory
+    value      3.000       2.963  0.050  -0.7         1.7%
     agrees over 400 trials: |z| ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
     >>> agree(3.4, trials, claim="wrong-mean").holds
     Traceback (most recent call last):
     ...
     utils.agreement.AgreementError: theory and simulation part
     wrong-mean
-    quantity  theory  simulation   s.e.  s.e./theory     z
-    value      3.400       2.963  0.050         1.5%  -8.4
+    quantity  theory  simulation   s.e.     z  s.e./theory
+    value      3.400       2.963  0.050  -8.4         1.5%
     DISAGREES over 400 trials: |z| ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
     """
     if not isinstance(claim, str) or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", claim):
