@@ -245,6 +245,18 @@ def test_the_best_tau_beats_any_given_one_and_comes_close_to_bayes():
         assert given_tau.error > best.error
 
 
+@pytest.mark.parametrize("theta", [4.3, 8.7])
+def test_the_reported_rule_has_the_reported_error(theta):
+    model = SparseTokens(L=10**4, R=1, theta=theta, pi=0.5)
+    best = oracle_error("attention", model, rng=rng(30), trials=12_000)
+    fresh = sample_noise(10**4, 1, 10_000, rng(31))
+    h = fresh.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
+    wrong = (separation._attention(fresh, h, best.tau) > best.threshold) != [[False], [True]]
+    wrong = wrong.mean(axis=(1, 2))
+    error = math.hypot(wrong.std() / 100, best.standard_error)
+    assert abs(wrong.mean() - best.error) < Z * error + 0.1 * best.error
+
+
 def test_values_known_beforehand():
     model = SparseTokens(L=10**4, R=1, theta=critical_theta(1e4), pi=0.5)
     noise = sample_noise(10**4, 1, 10_000, rng(17))

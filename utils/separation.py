@@ -40,7 +40,7 @@ class OracleError:
     Attributes
     ----------
     error, standard_error : test error and its Monte Carlo standard error (0 for a closed form)
-    threshold : decide y = +1 when the statistic exceeds it (averaged over the two halves)
+    threshold : decide y = +1 when the statistic exceeds it
     tau : query strength of attention and element-wise statistics, None elsewhere
     optimism : cross-fitted minus in-sample error; in expectation the best error lies in
         [error − optimism, error], since in-sample minima are too small and real rules too large
@@ -285,8 +285,9 @@ def _cross_fit(
         T, (cost, t) = statistic(best), search(best)
         in_sample += (cost + yes[half].sum()) / len(yes[half]) / 2
         risk[other] = np.where(T[other] > t, yes[other], no[other]).sum(axis=(1, 2))
-        chosen.append((t, best))
-    threshold, tau = (float(x) for x in np.mean(chosen, axis=0))
+        chosen.append(best)
+    tau = float(np.mean(chosen))
+    _, threshold = _best_threshold(statistic(tau), no - yes)
     error = sum(float(risk[half].mean()) for half in halves) / 2
     return OracleError(error, _standard_error(risk), threshold, tau, error - in_sample)
 
@@ -367,11 +368,10 @@ def oracle_error(
 
 
 def _pool(parts: Sequence[OracleError], share: np.ndarray) -> OracleError:
-    """Average independent blocks of trials."""
-    rows = [(p.error, p.threshold, p.optimism, np.nan if p.tau is None else p.tau) for p in parts]
-    error, threshold, optimism, tau = (float(x) for x in share @ np.array(rows))
+    """Average independent blocks of trials; the rule is that of the first."""
+    error, optimism = (float(x) for x in share @ [(p.error, p.optimism) for p in parts])
     spread = math.hypot(*(s * p.standard_error for s, p in zip(share, parts, strict=True)))
-    return OracleError(error, spread, threshold, None if math.isnan(tau) else tau, optimism)
+    return OracleError(error, spread, parts[0].threshold, parts[0].tau, optimism)
 
 
 def predict_error(
