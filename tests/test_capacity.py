@@ -1,0 +1,285 @@
+"""Capacity: closed forms, independent quadrature, Cover's coin, and proofs checked in fractions."""
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import linprog, minimize
+from scipy.stats import binomtest, chisquare, nbinom, norm, ortho_group
+
+from utils.agreement import agree
+from utils.capacity import (
+    _expected_square,
+    predict_capacity,
+    separability,
+    simulate_capacity,
+)
+from utils.laws import attention, gaussian_mixture, pooled, vectorized
+from utils.model import SparseTokens
+from utils.records import ConvergenceError
+
+PAPER = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
+COIN = gaussian_mixture(mean=0.0, var_pos=1.0, var_neg=1.0)
+
+
+@pytest.mark.parametrize(
+    ("variance", "value"), [(0.5, 6.662817), (1, 3.700033), (2, 2.732884), (5, 2.269140)]
+)
+def test_published_mixtures(variance, value):
+    law = gaussian_mixture(var_pos=variance, var_neg=variance)
+    assert predict_capacity(law, intercept=False) == pytest.approx(value, abs=6e-7)
+
+
+def test_two_gaussians_of_the_paper():
+    assert predict_capacity(pooled(PAPER)) == pytest.approx(2.9501, abs=5e-5)
+    assert predict_capacity(vectorized(PAPER)) == pytest.approx(29.501, abs=5e-4)
+    ratio = predict_capacity(vectorized(PAPER)) / predict_capacity(pooled(PAPER))
+    assert ratio == pytest.approx(10, rel=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_coin_tosses_have_cover_s_two(intercept):
+    assert predict_capacity(COIN, intercept=intercept) == pytest.approx(2, rel=1e-12)
+    blank = attention(SparseTokens(10, 2, 0.0, 0.5), temperature=1.0, cos=0.3)
+    assert predict_capacity(blank, intercept=intercept) == pytest.approx(2, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "cos", "value", "standard_error"),
+    [(2, 0.8, 16.5955, 0.0070), (2, 0.95, 22.367, 0.0133), (1, 0.9, 21.4756, 0.0093)],
+)
+def test_attention_against_monte_carlo(temperature, cos, value, standard_error):
+    """Values of 25 to 100 million independent draws of (a, c, r); false alarm 6e-5 a row."""
+    found = predict_capacity(attention(PAPER, temperature=temperature, cos=cos))
+    assert abs(found - value) < 4 * standard_error + 5e-4 * value
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("var_pos", "var_neg", "pi"), [(1.0, 1.0, 0.5), (0.5, 2.0, 0.3), (3.0, 0.2, 0.9)]
+)
+def test_against_plain_quadrature_and_minimisation(var_pos, var_neg, pi, intercept):
+    law = gaussian_mixture(var_pos=var_pos, var_neg=var_neg, pi=pi)
+
+    def expectation(parameters):
+        kappa, b = parameters[0], parameters[1] if intercept else 0.0
+        spread, total = np.hypot(1, kappa), 0.0
+        for sign, variance, share in (1, var_pos, pi), (-1, var_neg, 1 - pi):
+            t = (kappa + sign * b) / variance**0.5
+
+            def excess(G, t=t):
+                return (spread * G - t) ** 2 * norm.pdf(G)
+
+            total += share * quad(excess, t / spread, t / spread + 12, epsabs=1e-13)[0]
+        return total
+
+    best = minimize(expectation, [0.5, 0.0], method="Nelder-Mead", options={"xatol": 1e-7})
+    assert predict_capacity(law, intercept=intercept) == pytest.approx(1 / best.fun, rel=1e-8)
+
+
+def test_derivatives_and_convexity():
+    rng = np.random.default_rng(0)
+    X, weight = 2 * rng.standard_normal((50, 3)), rng.dirichlet(np.ones(50))
+    for _ in range(20):
+        point, step = rng.normal(size=3), 1e-5
+        value, gradient, hessian = _expected_square(X, weight, 1, point)
+        around = [
+            [_expected_square(X, weight, 1, point + sign * step * axis) for sign in (1, -1)]
+            for axis in np.eye(3)
+        ]
+        slopes = [(plus[0] - minus[0]) / (2 * step) for plus, minus in around]
+        bends = [(plus[1] - minus[1]) / (2 * step) for plus, minus in around]
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(hessian, bends, rtol=1e-6, atol=1e-8)
+        root = hessian - np.outer(gradient, gradient) / (2 * value)  # of the square root
+        assert np.linalg.eigvalsh(root).min() > -1e-12 * np.linalg.eigvalsh(root).max()
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_capacity_grows_with_alignment(temperature):
+    found = [
+        predict_capacity(attention(PAPER, temperature=temperature, cos=cos))
+        for cos in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.99, 1 - 1e-9, 1.0)
+    ]
+    assert np.all(np.diff(found[:-1]) > 0)
+    assert found[-2] == pytest.approx(found[-1], rel=1e-3)
+
+
+def test_limits():
+    assert predict_capacity(attention(PAPER, temperature=0.0, cos=0.7)) == pytest.approx(
+        predict_capacity(pooled(PAPER)), rel=1e-9
+    )
+    cold = predict_capacity(attention(PAPER, temperature=1e-4, cos=0.7))
+    assert cold == pytest.approx(predict_capacity(pooled(PAPER)), rel=2e-3)
+    for cos in (-1.0, 1.0):
+        assert 2 <= predict_capacity(attention(PAPER, temperature=50.0, cos=cos)) < 40
+    loud = attention(SparseTokens(10, 1, 60.0, 0.5), temperature=1.0, cos=1.0)
+    assert predict_capacity(loud) == np.inf
+    scaled = gaussian_mixture(mean=3.0, var_pos=9.0, var_neg=4.5, pi=0.2)
+    same = gaussian_mixture(mean=1.0, var_pos=1.0, var_neg=0.5, pi=0.2)
+    assert predict_capacity(scaled) == pytest.approx(predict_capacity(same), rel=1e-12)
+    swapped = gaussian_mixture(mean=1.0, var_pos=0.5, var_neg=1.0, pi=0.8)
+    assert predict_capacity(swapped) == pytest.approx(predict_capacity(same), rel=1e-12)
+
+
+def test_rare_labels_raise_the_capacity_only_through_the_intercept():
+    rare = gaussian_mixture(mean=0.0, var_pos=1.0, var_neg=1.0, pi=0.1)
+    assert predict_capacity(rare, intercept=False) == pytest.approx(2, rel=1e-12)
+    assert predict_capacity(rare) > 3.9
+
+
+def test_a_law_that_cannot_be_solved_is_refused():
+    nodes = COIN.nodes._replace(r=np.array([1.0, np.nan]))
+    broken = SimpleNamespace(nodes=nodes, theta=1.0, cos=0.0, query=False, copies=1)
+    with pytest.raises((ConvergenceError, np.linalg.LinAlgError)):
+        predict_capacity(broken)
+
+
+@pytest.mark.parametrize(("d", "intercept"), [(4, True), (15, False), (40, True)])
+def test_cover_s_coin(d, intercept):
+    """Coin labels: the last separable n is the toss that brings the (d+1)-th head, exactly.
+
+    Cover's count of dichotomies says P(n separable) = P(fewer than p heads in n−1 tosses), with
+    p = d+1 (d without intercept). χ² over deciles, false alarm 1e-5.
+    """
+    rng, p = np.random.default_rng(10 * d), d + intercept
+    last = [round(d * simulate_capacity(COIN, d, rng, intercept=intercept)) for _ in range(400)]
+    coin = nbinom(p, 0.5, loc=p)  # tosses until the p-th head
+    edges = np.unique(coin.ppf(np.linspace(0, 1, 11)[1:-1]))
+    expected = 400 * np.diff([0, *coin.cdf(edges), 1])
+    counted = np.bincount(np.searchsorted(edges, last), minlength=len(edges) + 1)
+    assert chisquare(counted, expected).pvalue > 1e-5
+    assert min(last) >= p  # any d+1 points in general position are separable
+
+
+def test_separability_of_independent_data_sets_follows_cover():
+    """The same law without bisection: 300 fresh data sets at n = 46, d = 20; false alarm 1e-5."""
+    rng = np.random.default_rng(1)
+    wins = sum(separability(*COIN.sample(46, 20, rng)).separable for _ in range(300))
+    assert binomtest(wins, 300, nbinom(21, 0.5, loc=21).sf(45)).pvalue > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("law", "trials"),
+    [
+        (pooled(PAPER), {20: 400, 40: 200, 80: 80}),
+        (pooled(SparseTokens(L=4, R=2, theta=1.5, pi=0.2)), {20: 400, 40: 200, 80: 80}),
+        (attention(PAPER, temperature=2.0, cos=0.5), {20: 400, 40: 200, 80: 80}),
+        (vectorized(SparseTokens(L=4, R=1, theta=3.0, pi=0.5)), {8: 200, 16: 100, 32: 40}),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_simulations_extrapolate_to_the_prediction(law, trials):
+    simulations = [
+        np.array([simulate_capacity(law, d, np.random.default_rng([d, k])) for k in range(count)])
+        for d, count in trials.items()
+    ]
+    agree(predict_capacity(law), simulations, sizes=list(trials), claim="capacity")
+
+
+def programme(F, y, intercept):
+    A = (np.column_stack([F, np.ones(len(F))]) if intercept else F) * y[:, None]
+    answer = linprog(np.zeros(A.shape[1]), A_ub=-A, b_ub=-np.ones(len(A)), bounds=(None, None))
+    return {0: True, 2: False}[answer.status]
+
+
+def check(F, y, intercept, expected=None):
+    """The proof, verified in exact arithmetic (hyperplane) or against the data's scale."""
+    separable, proof = separability(F, y, intercept=intercept)
+    A = np.column_stack([F, np.ones(len(F))]) if intercept else np.asarray(F, dtype=float)
+    A = A * np.asarray(y)[:, None]
+    if separable:
+        assert proof.shape == A.shape[1:]
+        exact = [Fraction(x) for x in proof]
+        assert all(sum(Fraction(x) * w for x, w in zip(row, exact, strict=True)) > 0 for row in A)
+    else:
+        assert proof.shape == A.shape[:1]
+        assert proof.min() >= 0
+        assert proof.sum() == pytest.approx(1)
+        assert np.all(np.abs(proof @ A) <= 1e-9 * (proof @ np.abs(A)).clip(1e-3 * np.abs(A).max(0)))
+    if expected is not None:
+        assert separable == expected
+    return separable
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_and_degenerate_data_against_linear_programming(seed):
+    """Integer grids with duplicates, dependent or wildly scaled columns, rotations, rare labels."""
+    rng = np.random.default_rng(seed)
+    answers = []
+    for _ in range(150):
+        n, d, intercept = rng.integers(1, 40), rng.integers(1, 7), bool(rng.integers(2))
+        F = rng.integers(-2, 3, size=(n, d)).astype(float)
+        if rng.random() < 0.3:
+            F = rng.standard_normal((n, d))
+        if rng.random() < 0.3:
+            F = np.column_stack([F, F[:, :1], np.zeros(n)])
+        y = np.where(F @ rng.integers(-2, 3, size=F.shape[1]) + rng.integers(-1, 2) > 0, 1, -1)
+        y[rng.random(n) < rng.choice([0, 0.03, 0.5])] *= -1
+        expected = programme(F, y, intercept)
+        change = rng.integers(4)
+        if change == 1:
+            F = F * 2.0 ** rng.integers(-40, 41, size=F.shape[1])
+        if change == 2 and not intercept:
+            F = F * 2.0 ** rng.integers(-40, 41, size=n)[:, None]
+        if change == 3 and F.shape[1] > 1:
+            F = F @ ortho_group.rvs(F.shape[1], random_state=rng)
+        answers.append(check(F, y, intercept, expected))
+    assert 0.2 < np.mean(answers) < 0.8
+
+
+def test_near_the_threshold_against_linear_programming():
+    rng = np.random.default_rng(5)
+    answers = []
+    for n in range(90, 120, 2):
+        F, y = COIN.sample(n, 50, rng)
+        answers.append(check(F, y, True, programme(F, y, True)))
+    assert 0 < sum(answers) < len(answers)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_degenerate_inputs(intercept):
+    rng = np.random.default_rng(2)
+    F = rng.standard_normal((30, 3))
+    check(F, np.ones(30, dtype=int), intercept, True if intercept else None)
+    check(F[:3], [1, -1, 1], intercept, True)  # n ≤ d
+    check(np.repeat(F[:3], 20, axis=0), np.repeat([1, -1, 1], 20), intercept, True)
+    check(np.vstack([F[:3], F[:1]]), [1, -1, 1, -1], intercept, False)  # one row, both labels
+    check(np.vstack([F[:2], np.zeros(3)]), [1, -1, 1], intercept, intercept)  # a row of zeros
+    check(np.zeros((4, 2)), [1, 1, -1, 1], intercept, False)
+    check(np.zeros((4, 2)), [-1, -1, -1, -1], intercept, intercept)
+    check([[1e150], [1e-150], [-1e150]], [1, 1, -1], intercept, True)
+
+
+def test_a_line_with_a_hair_s_gap():
+    rng = np.random.default_rng(3)
+    x = np.sort(rng.uniform(-1, 1, size=300))
+    for gap in (1e-3, 1e-6, 1e-9, 1e-11):
+        z = np.where(x > 0, x - x[x > 0].min() + gap / 2, x - x[x < 0].max() - gap / 2)
+        F = np.column_stack([z, rng.standard_normal(300)]) @ [[1, 1], [-1, 1]]
+        check(z[:, None], np.where(x > 0, 1, -1), True, True)
+        check(F, np.where(x > 0, 1, -1), True, True)
+
+
+@pytest.mark.parametrize(
+    ("F", "y", "message"),
+    [
+        (np.ones(3), [1, 1, 1], r"F = array of shape \(3,\)"),
+        (np.ones((0, 2)), [], "F = array"),
+        ([[np.nan]], [1], "F = array"),
+        (np.ones((2, 2)), [1, 0], "labels"),
+        (np.ones((2, 2)), [1, 1, -1], "y = array of shape"),
+    ],
+)
+def test_bad_data_is_refused(F, y, message):
+    with pytest.raises(ValueError, match=message):
+        separability(F, y)
+
+
+def test_bad_simulations_are_refused():
+    with pytest.raises(ValueError, match="d = 1"):
+        simulate_capacity(COIN, 1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="rng = 0"):
+        simulate_capacity(COIN, 5, 0)
