@@ -69,6 +69,13 @@ class _Problem:
         self.A = np.stack([law.theta * a * law.cos + c, law.theta * a * sine, np.ones(len(a))], 1)
         self.active = np.array([law.query, True, True, intercept, True])
 
+    def cavity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Node by node: mean and standard deviation of yΩ, and the prox parameter χr²."""
+        _, kappa, tau, _, zeta = x
+        with np.errstate(divide="ignore"):
+            chi = self.r**2 * np.divide(tau, zeta)
+        return self.y * (self.A @ x[[0, 1, 3]]), self.r * np.hypot(kappa, tau), chi
+
 
 def _coarsen(nodes: Nodes, side: int = 9) -> Nodes:
     """At most side² nodes for each label: equal shares along a, within them along c, then means."""
@@ -145,10 +152,13 @@ def _proximal_curve(
     knee, reach = np.log1p(chi), np.array([-7.5, 7.5])
     ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)
     points = 4 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 4)) + 1
+    if guess is not None:  # a grid that never shrinks: Newton must not chase a changing rule
+        points = max(points, guess.shape[1])
+        place = np.linspace(0, guess.shape[1] - 1, points)
+        left = np.minimum(place.astype(int), guess.shape[1] - 2)
+        guess = guess[:, left] + (place - left) * (guess[:, left + 1] - guess[:, left])
     t = np.linspace(ends[:, 0], ends[:, 1], points, axis=1)
-    z = _margins(
-        mean + s * t, s, chi, knee, guess if guess is not None and guess.shape == t.shape else None
-    )
+    z = _margins(mean + s * t, s, chi, knee, guess)
     G = t - _psi(z, knee)
     stiffness = 1 + chi * expit(z) * expit(-z)
     slope = stiffness / (stiffness + s * _psi_slope(z, knee))
@@ -159,16 +169,13 @@ def _proximal_curve(
 class _Logistic:
     """Gradient of F, its Jacobian and the observables for the logistic loss."""
 
-    def __init__(self, problem: _Problem, step: float) -> None:
-        self.problem, self.step = problem, step
-        self._z: np.ndarray | None = None
+    def __init__(self, problem: _Problem, step: float, z: np.ndarray | None = None) -> None:
+        self.problem, self.step, self.z = problem, step, z
 
     def _expectations(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
-        q = self.problem
-        mean = q.y * (q.A @ x[[0, 1, 3]])
-        s, chi = q.r * np.hypot(x[1], x[2]), q.r**2 * x[2] / x[4]
-        self._z, G, weight = _proximal_curve(mean, s, chi, self.step, self._z)
-        return mean, s, chi, self._z, G, weight
+        mean, s, chi = self.problem.cavity(x)
+        self.z, G, weight = _proximal_curve(mean, s, chi, self.step, self.z)
+        return chi[:, None], self.z, G, weight
 
     def separated(self, x: np.ndarray) -> bool:
         """Whether the force is vanishing with no ridge to balance it: w grows without bound."""
@@ -180,9 +187,9 @@ class _Logistic:
         q = self.problem
         _, kappa, tau, _, zeta = x
         sigma = np.hypot(kappa, tau)
-        _, _, chi, z, G, weight = self._expectations(x)
+        chi, z, G, weight = self._expectations(x)
         p = expit(-z)
-        D = p * expit(z) / (1 + chi[:, None] * p * expit(z))
+        D = p * expit(z) / (1 + chi * p * expit(z))
 
         def over_g(f: np.ndarray) -> np.ndarray:
             return q.weight * np.einsum("nk,nk->n", weight, f)
@@ -213,16 +220,14 @@ class _Logistic:
         H[4, 4] += along_x * 2 * tau / zeta
         return gradient, size, H
 
-    def training(self, x: np.ndarray) -> tuple[float, float]:
-        """Training loss and training error."""
-        q = self.problem
-        mean, s, chi, z, _, weight = self._expectations(x)
-        loss = np.einsum("n,nk,nk->", q.weight, weight, np.logaddexp(0, -z))
-        return float(loss), float(q.weight @ ndtr((-chi / 2 - mean) / s))
+    def training_loss(self, x: np.ndarray) -> float:
+        _, z, _, weight = self._expectations(x)
+        loss = np.logaddexp(0, -z)
+        return float(self.problem.weight @ np.einsum("nk,nk->n", weight, loss))
 
 
-def _square(q: _Problem) -> tuple[np.ndarray, float, float]:
-    """Order parameters, training loss and training error for the square loss, in closed form.
+def _square(q: _Problem) -> tuple[np.ndarray, float]:
+    """Order parameters and training loss for the square loss, in closed form.
 
     The only nonlinear equation is that of g = 1/χ: g/α = λ + g E[r²/(g + r²)]. It is convex, so
     Newton from the upper bound α(λ + E[r²]) descends to its largest root; λ = 0 needs no limit.
@@ -244,12 +249,9 @@ def _square(q: _Problem) -> tuple[np.ndarray, float, float]:
     slope = 1 / q.alpha - q.weight @ (square / (g + square)) ** 2
     tau_squared = (weight * square / (g + square)) @ miss / slope if slope > 0 else np.inf
     tau = np.sqrt(tau_squared)
-    s = q.r * np.hypot(x[1], tau)
     loss = (weight / (g + square)) @ (g**2 * (miss + square * tau_squared)) / 2 if g > 0 else 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = q.weight @ ndtr((-square / g - q.y * (q.A @ x)) / s)
     zeta = tau * g if g > 0 else 0.0
-    return np.array([x[0], x[1], tau, x[2], zeta]), float(loss), float(error)
+    return np.array([x[0], x[1], tau, x[2], zeta]), float(loss)
 
 
 def _newton(
@@ -278,7 +280,7 @@ def _newton(
             gradient, size, H = logistic.equations(x + length * step)
             if np.linalg.norm(gradient[on] / scale) <= (1 - 1e-4 * length) * merit:
                 break
-            if length < 1e-8:
+            if length < max(tolerance, 1e-8):
                 return x, residual, iteration
             length /= 3
         x = x + length * step
@@ -320,26 +322,31 @@ def _solve(
     residual, iterations = 0.0, 1
     q = problem(law.nodes)
     if loss == "square":
-        x, train_loss, train_error = _square(q)
+        x, train_loss = _square(q)
     else:
+        levels = [(q, 2.2, 1e-3), (q, 1.1, TOLERANCE)]  # few points in G, then enough
+        if len(q.y) <= 8:
+            levels = [(q, 0.25, TOLERANCE)]
         if start is not None:
-            x, rough = start.vector, [(q, 2.2)]
-        else:
-            # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
+            x = start.vector
+        else:  # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
             few = _coarsen(law.nodes) if len(q.y) > 400 else law.nodes
             x = _square(problem(few, 4))[0] * [2, 2, 2, 2, 0.5]
-            rough = [(problem(few), 1.1), (q, 2.2)]
-        if len(q.y) > 400:
-            for simpler, step in rough:
-                x, _, steps = _newton(_Logistic(simpler, step), x, 0.03)
-                iterations += steps
-        logistic = _Logistic(q, 0.25 if len(q.y) <= 8 else 1.1)
-        x, residual, steps = _newton(logistic, x, TOLERANCE)
-        iterations += steps
-        train_loss, train_error = logistic.training(x)
+            if few is not law.nodes:
+                levels.insert(0, (problem(few), 1.1, 0.03))
+        z = None
+        for simpler, step, tolerance in levels:
+            logistic = _Logistic(simpler, step, z)
+            x, residual, steps = _newton(logistic, x, tolerance)
+            z = logistic.z if simpler is q else None
+            iterations += steps
+        train_loss = logistic.training_loss(x)
     nu, kappa, tau, bias, zeta = x.tolist()
     found = OrderParameters(nu, kappa, tau, bias, zeta, float(residual), iterations)
-    mean, s = q.y * (q.A @ x[[0, 1, 3]]), q.r * np.hypot(x[1], x[2])
+    mean, s, chi = q.cavity(x)
+    push = 1.0 if loss == "square" else 0.5  # |ℓ'(0)|: training moves a margin of 0 by push·χr²
+    with np.errstate(invalid="ignore"):
+        train_error = float(q.weight @ np.nan_to_num(ndtr(-(mean + push * chi) / s)))
     overlap = law.cos * nu + np.sqrt(1 - law.cos**2) * kappa
     norm = np.linalg.norm(x[:3])
     readout = Readout(
