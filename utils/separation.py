@@ -238,9 +238,9 @@ def _maximum(model: SparseTokens) -> OracleError:
 
 def _minimum(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
     """Where f is least on [low, high], and its value there: a grid, then Brent."""
-    grid = np.linspace(low, high, 500)
+    grid = np.linspace(low, high, 100)
     k = int(np.argmin([f(x) for x in grid]))
-    bounds = grid[max(k - 1, 0)], grid[min(k + 1, 499)]
+    bounds = grid[max(k - 1, 0)], grid[min(k + 1, 99)]
     x = minimize_scalar(f, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x
     return float(x), float(f(x))
 
@@ -379,7 +379,7 @@ def predict_error(
 ) -> OracleError:
     """What `oracle_error` tends to as L → ∞ with R fixed: the same record, without simulation.
 
-    - "pooled", "vectorized": the closed form, exact at every L;
+    - "pooled", "vectorized", attention at τ = ∞: the closed form, exact at every L;
     - "bayes", attention at the best τ or at a given τ ≥ √(log L / 2):
       min{π Φ(√(2 log L) − θ)^R, 1 − π}, the needle hidden below the largest straw;
     - "elementwise", attention at a smaller τ: noise sums are Gaussian, and with G ~ N(0, 1) and
@@ -396,6 +396,8 @@ def predict_error(
     L, R, theta, pi = model.L, model.R, model.theta, model.pi
     if kind in ("pooled", "vectorized"):
         return _two_gaussians(model.snr, pi)
+    if kind == "attention" and tau == math.inf:
+        return _maximum(model)
     frozen = tau is None or tau >= math.sqrt(math.log(L) / 2)
     if kind == "bayes" or (kind == "attention" and frozen):
         return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
@@ -490,7 +492,7 @@ def required_theta(
         high = guess
         while at(high, tau).error > error:
             high *= 1.5
-        return float(brentq(lambda x: at(x, tau).error - error, 0, high, rtol=1e-7))
+        return float(brentq(lambda x: at(x, tau).error - error, 0, high, rtol=1e-5))
 
     theta = critical_theta(L) + 2
     if kind == "attention" and tau is None and noise is not None:
