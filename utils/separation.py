@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -267,6 +267,7 @@ def _cross_fit(
 
     yes and no (trials, 2, strata) are the risks of either decision.
     """
+    statistic = lru_cache(maxsize=2)(statistic)
     halves = slice(0, None, 2), slice(1, None, 2)
     risk, in_sample, chosen = np.empty(len(yes)), 0.0, []
     for half, other in (halves, halves[::-1]):
