@@ -1,0 +1,113 @@
+"""Separability beside linear programming, and capacity beside quadrature and minimisation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import linprog, minimize
+from scipy.stats import norm
+
+from utils.capacity import predict_capacity, separability
+from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled
+from utils.model import SparseTokens
+
+MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
+
+
+def clock(*functions: Callable[[], Any], repeat: int) -> list[float]:
+    """The median CPU seconds of each function, called in turn."""
+    seconds = []
+    for _ in range(repeat):
+        row = []
+        for function in functions:
+            start = time.process_time()
+            function()
+            row.append(time.process_time() - start)
+        seconds.append(row)
+    return np.median(seconds, axis=0).tolist()
+
+
+def programme(F: np.ndarray, y: np.ndarray) -> Any:
+    """SciPy's HiGHS on: find v with A v ≥ 1, A_i = y_i(f_i, 1)."""
+    A = np.column_stack([F, np.ones(len(F))]) * y[:, None]
+    free = (None, None)
+    return linprog(
+        np.zeros(A.shape[1]), A_ub=-A, b_ub=-np.ones(len(A)), bounds=free, method="highs"
+    )
+
+
+def beside_highs(what: str, law: FeatureLaw, sizes: list[int], repeat: int) -> dict[str, Any]:
+    """Total time over data sets on both sides of the threshold, at d = 200."""
+    samples = [law.sample(n, 200, np.random.default_rng(n)) for n in sizes]
+    pairs = [
+        clock(lambda s=s: separability(*s), lambda s=s: programme(*s), repeat=repeat)
+        for s in samples
+    ]
+    mine = [separability(*s).separable for s in samples]
+    status = [programme(*s).status for s in samples]
+    agreed = all(x in (4, 0 if y else 2) for x, y in zip(status, mine, strict=True))
+    assert agreed, (mine, status)
+    ours, theirs = np.sum(pairs, axis=0)
+    gaps = f", gives up on {status.count(4)} of {len(sizes)}" if 4 in status else ""
+    return {
+        "what": f"separability, {what}, d=200, n={sizes[0]}–{sizes[-1]}",
+        "ours": f"{1e3 * ours / len(sizes):.0f} ms ({sum(mine)} of {len(sizes)} separable)",
+        "other": f"{1e3 * theirs / len(sizes):.0f} ms (HiGHS{gaps})",
+        "ratio": float(theirs / ours),
+        "required": 5,
+    }
+
+
+def quadrature() -> float:
+    """Capacity of the balanced mixture by scipy's quad under Nelder–Mead."""
+
+    def expectation(x: np.ndarray) -> float:
+        spread, total = np.hypot(1, x[0]), 0.0
+        for sign in (1, -1):
+            t = x[0] + sign * x[1]
+            value = quad(lambda G, t=t: (spread * G - t) ** 2 * norm.pdf(G), t / spread, np.inf)
+            total += value[0] / 2
+        return total
+
+    return 1 / minimize(expectation, [0.1, 0.1], method="Nelder-Mead").fun
+
+
+def run() -> list[dict[str, Any]]:
+    coin = gaussian_mixture(mean=0.0, var_pos=1.0, var_neg=1.0)
+    focused = attention(MODEL, temperature=2.0, cos=0.8)
+    rows = [
+        beside_highs("coin labels", coin, [380, 390, 400, 410, 420], repeat=5),
+        beside_highs("pooled", pooled(MODEL), [560, 590, 620, 650], repeat=3),
+        beside_highs("attention", focused, [3100, 3300, 3500], repeat=1),
+    ]
+    sample = focused.sample(8000, 500, np.random.default_rng(0))
+    (large,) = clock(lambda: separability(*sample), repeat=1)
+    rows.append(
+        {
+            "what": "separability, attention, d=500, n=8000",
+            "ours": f"{large:.1f} s",
+            "other": "not attempted with HiGHS",
+        }
+    )
+    law = gaussian_mixture(var_pos=1.0, var_neg=1.0)
+    ours, theirs = clock(lambda: predict_capacity(law), quadrature, repeat=3)
+    (general,) = clock(lambda: predict_capacity(focused), repeat=3)
+    rows.append(
+        {
+            "what": "capacity of two Gaussians",
+            "ours": f"{1e3 * ours:.1f} ms (attention: {1e3 * general:.0f} ms)",
+            "other": f"{1e3 * theirs:.0f} ms (quad under Nelder–Mead)",
+            "ratio": float(theirs / ours),
+            "required": 200,
+        }
+    )
+    return rows
+
+
+if __name__ == "__main__":
+    for row in run():
+        print(row)
