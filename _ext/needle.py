@@ -7,9 +7,11 @@ from typing import Any
 
 import imagesize
 from docutils import nodes
+from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.typing import stringify_annotation
 
 NAME = re.compile(r"Figure (\w+)\.(\d+)")
 
@@ -92,30 +94,56 @@ class FigureLinks(SphinxPostTransform):
         return [*parts, nodes.Text(text[end:])]
 
 
+def plain(text: str) -> str:
+    """Text in which |w|, x_i and * mean themselves, and `name` is code."""
+    pieces = re.split(r"(``.*?``|`[^`]*`)", text)
+    pieces[::2] = [re.sub(r"([|*\\`]|_(?!\w)|_(?=_))", r"\\\1", piece) for piece in pieces[::2]]
+    pieces[1::2] = [f"``{piece.strip('`')}``" for piece in pieces[1::2]]
+    return "".join(pieces)
+
+
 def plain_docstring(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Docstrings are written for people: |w|, x_i and `name` mean themselves, not markup.
+    """Docstrings are written for people, in sections underlined by dashes.
 
-    Where the indentation of a paragraph changes, the blank line that markup asks for is added.
+    An entry "name : meaning" of a section becomes an item of a list, an example stays as it is, and
+    where the indentation of a paragraph changes, the blank line that markup asks for is added.
     """
-    plain: list[str] = []
-    example, run, indent = False, 0, 0
-    for line in lines:
+    done: list[str] = []
+    section = example = False
+    run = indent = 0
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        if example or not line.strip():
-            plain.append(line)
-            run = 0
+        if re.fullmatch(r"-{3,}", line):
             continue
-        before, indent = indent, len(line) - len(line.lstrip())
-        if run and (indent < before or (indent > before and run > 1)):
-            plain.append("")
-        run = run + 1 if run and indent == before else 1
-        line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line)
-        pieces = re.split(r"(``[^`]*``)", line)
-        pieces[::2] = [re.sub(r"([|*\\]|_(?!\w)|_(?=_))", r"\\\1", piece) for piece in pieces[::2]]
-        plain.append("".join(pieces))
-    lines[:] = plain
+        if re.fullmatch(r"-{3,}", following):
+            done += ["", f".. rubric:: {line}", ""]
+            section, run = True, 0
+        elif example or not line.strip():
+            done.append(line)
+            run = 0
+        elif section and (entry := re.match(r"(\S.*?) : (.*)", line)):
+            done += ["", f"- **{plain(entry[1])}**: {plain(entry[2])}"]
+            run = 0
+        elif section and line.startswith(" "):
+            done.append(f"  {plain(line.strip())}")
+        else:
+            before, indent = indent, len(line) - len(line.lstrip())
+            if run and (indent < before or (indent > before and run > 1)):
+                done.append("")
+            run = run + 1 if run and indent == before else 1
+            done.append(plain(line))
+    lines[:] = done
+
+
+def short_signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str, returns: str
+) -> tuple[str, str]:
+    """ArrayLike is called by its name, not by what it stands for."""
+    for mode in ("smart", "fully-qualified-except-typing"):
+        signature = (signature or "").replace(stringify_annotation(ArrayLike, mode), "ArrayLike")
+    return signature, returns
 
 
 def skip_field_aliases(
@@ -135,7 +163,8 @@ def set_base_url(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(Captions)
     app.add_post_transform(FigureLinks)
-    app.connect("autodoc-process-docstring", plain_docstring, priority=400)
+    app.connect("autodoc-process-docstring", plain_docstring)
+    app.connect("autodoc-process-signature", short_signature)
     app.connect("autodoc-skip-member", skip_field_aliases)
     app.connect("config-inited", set_base_url, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -102,7 +102,7 @@ def execute_chapters(paths: list[Path]) -> dict[str, Path]:
     def save(path: Path, text: str, seconds: float) -> str:
         record = {
             "seconds": round(seconds, 1),
-            "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
             "cells": sum(c.cell_type == "code" for c in nbformat.reads(text, 4).cells),
         }
         write(copies[path].with_suffix(".json"), json.dumps(record))
@@ -126,7 +126,7 @@ def title(path: Path) -> str:
 
 def execution_table(copies: dict[str, Path]) -> str:
     """The measured part of the execution-status page, in Markdown."""
-    lines = ["| chapter | code cells | seconds | executed |", "| --- | ---: | ---: | --- |"]
+    lines = ["| chapter | code cells | seconds | executed (UTC) |", "| --- | ---: | ---: | --- |"]
     total = 0.0
     for stem, copy in copies.items():
         record = json.loads(copy.with_suffix(".json").read_text())

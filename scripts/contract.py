@@ -100,6 +100,8 @@ def check_title(chapter: Chapter) -> Iterator[str]:
     first = chapter.cells[0] if chapter.cells else None
     if first is None or first.cell_type != "markdown" or not re.match(r"# \S", first.source):
         yield "the first cell must be markdown that begins with the title, '# …'"
+    elif chapter.is_appendix and not first.source.startswith(f"# Appendix {chapter.tag}: "):
+        yield f"the title of an appendix begins with '# Appendix {chapter.tag}: '"
     titles = [i for i, cell in chapter.prose if re.search(r"^# ", cell.source, re.M)]
     if len(titles) > 1:
         yield f"cell {titles[1]}: a second title; sections begin with '## '"

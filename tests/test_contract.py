@@ -180,6 +180,8 @@ def test_an_appendix_needs_no_exercises(tmp_path: Path) -> None:
     del notebook.cells[6:]
     for cell in notebook.cells:
         cell.source = cell.source.replace("7.1", "B.1")
+    assert any("begins with '# Appendix B: '" in x for x in check(tmp_path, notebook, "B_n.ipynb"))
+    notebook.cells[0].source = notebook.cells[0].source.replace("# A", "# Appendix B: a")
     assert check(tmp_path, notebook, "B_needle.ipynb") == []
 
 
