@@ -286,6 +286,24 @@ def test_long_sequences_collapse():
             assert fixed.query_cos == pytest.approx((1 + x**2 + x / 5) ** -0.5, rel=1e-4)
 
 
+def test_no_parameters_break_the_limit():
+    """A thousand draws from a box of many decades: finite, consistent, without a warning."""
+    rng = np.random.default_rng(12)
+    for _ in range(1000):
+        L = int(2 * 10 ** rng.uniform(0, 8.7))
+        R = int(min(L, 10 ** rng.uniform(0, 9)))
+        model = SparseTokens(L, R, 10 ** rng.uniform(-6, 6), rng.uniform(1e-6, 1 - 1e-6))
+        alpha0, lr_w = 10 ** rng.uniform(-6, 9), 10 ** rng.uniform(-6, 6)
+        loss = ("logistic", "square")[rng.integers(2)]
+        with np.errstate(all="raise", under="ignore"):
+            record = predict_alignment(model, alpha0, loss=loss, lr_w=lr_w, lr_b=rng.normal(0, 10))
+        values = [getattr(record, name) for name in NAMES]
+        assert np.isfinite(values).all(), (model, alpha0, lr_w, loss)
+        assert max(abs(record.query_cos), record.readout_cos) <= 1
+        assert record.rate >= 0
+        assert record.query_cos * record.query_overlap >= 0
+
+
 def test_corners_of_the_limit():
     silent = predict_alignment(SparseTokens(10, 3, 0.0, 0.5), 1.0)
     assert silent.query_cos == silent.query_overlap == silent.readout_cos == 0
