@@ -60,6 +60,7 @@ class SparseTokens:
 
     def sample_labels(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draw n labels in {−1, +1} with P(+1) = π."""
+        n, rng = check_integer("n", n, 1), check_rng(rng)
         return np.where(rng.random(n) < self.pi, 1, -1)
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> Tokens:
@@ -67,11 +68,10 @@ class SparseTokens:
 
         Any other ξ is a rotation away, and every learner in the book commutes with rotations.
         """
-        n, d, rng = check_integer("n", n, 1), check_integer("d", d, 1), check_rng(rng)
-        y = self.sample_labels(n, rng)
-        where = np.zeros((n, self.L), dtype=bool)
+        d, y = check_integer("d", d, 1), self.sample_labels(n, rng)
+        where = np.zeros((len(y), self.L), dtype=bool)
         where[:, : self.R] = y[:, None] > 0
         where = rng.permuted(where, axis=1)
-        X = rng.standard_normal((n, self.L, d))
+        X = rng.standard_normal((len(y), self.L, d))
         X[:, :, 0] += self.theta * where
         return Tokens(X, y, where)
