@@ -12,7 +12,7 @@ from scipy import integrate, stats
 
 from utils import alignment
 from utils.agreement import agree
-from utils.alignment import predict_alignment, simulate_alignment
+from utils.alignment import gaussian_nodes, predict_alignment, simulate_alignment
 from utils.losses import get_loss
 from utils.model import SparseTokens
 from utils.records import Alignment
@@ -386,6 +386,9 @@ def test_same_seed_same_draw():
         ("method", lambda rng: simulate_alignment(PAPER, 4, 1.0, rng, method="fast")),
         ("loss", lambda rng: simulate_alignment(PAPER, 4, 1.0, rng, loss="hinge")),
         ("rng", lambda rng: simulate_alignment(PAPER, 4, 1.0, 0)),
+        ("model", lambda rng: simulate_alignment((10, 3, 6.0, 0.2), 4, 1.0, rng)),
+        ("model", lambda rng: predict_alignment(None, 1.0)),
+        ("sd", lambda rng: gaussian_nodes(0.0, -1.0)),
     ],
 )
 def test_bad_input_is_named(argument, call):

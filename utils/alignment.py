@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from utils.losses import get_loss
-from utils.model import SparseTokens
+from utils.model import SparseTokens, check_model
 from utils.records import Alignment
 from utils.validation import check_choice, check_integer, check_real, check_rng
 
@@ -119,7 +119,8 @@ def predict_alignment(
     0.751 0.828 0.800
     0.996 0.998 0.998
     """
-    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), _rule(loss, lr_w, lr_b)
+    model, rule = check_model(model), _rule(loss, lr_w, lr_b)
+    alpha0 = check_real("alpha0", alpha0, 0, open_low=True)
     limit, rested = _limit(model, rule, 1 / alpha0), _limit(model, rule, 0.0)
     along, across = limit.along, math.sqrt(limit.across_power / alpha0)
     readout = math.hypot(along, across)
@@ -176,6 +177,7 @@ def gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
     >>> f"{weight @ np.tanh(t) ** 2:.8f} {weight @ t**2:.3f}"
     '0.99920212 1000000.000'
     """
+    mean, sd = check_real("mean", mean), check_real("sd", sd, 0)
     if sd == 0:
         return np.array([mean]), np.ones(1)
     doublings = 2.0 ** np.arange(max(1, math.ceil(math.log2(12 * sd)) + 1)) * 2 / sd
@@ -226,7 +228,8 @@ def simulate_alignment(
     >>> abs(draw.query_cos - limit.query_cos) < 0.005
     True
     """
-    d, rng, rule = check_integer("d", d, 1), check_rng(rng), _rule(loss, lr_w, lr_b)
+    model, rule = check_model(model), _rule(loss, lr_w, lr_b)
+    d, rng = check_integer("d", d, 1), check_rng(rng)
     n = round(check_real("alpha0", alpha0, 0, open_low=True) * d)
     if n < 1:
         raise ValueError(

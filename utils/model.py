@@ -75,3 +75,10 @@ class SparseTokens:
         X = rng.standard_normal((len(y), self.L, d))
         X[:, :, 0] += self.theta * where
         return Tokens(X, y, where)
+
+
+def check_model(model: object) -> SparseTokens:
+    """Return `model` if it is a SparseTokens, or raise."""
+    if isinstance(model, SparseTokens):
+        return model
+    raise ValueError(f"model = {model!r} is not allowed: model must be a SparseTokens")
