@@ -158,6 +158,7 @@ def set_base_url(app: Sphinx, config: Config) -> None:
     match = re.search(r"github\.com/([^/]+)/([^/]+)", config.html_theme_options["repository_url"])
     if match:
         config.html_baseurl = f"https://{match[1]}.github.io/{match[2]}/"
+        config.ogp_site_url = config.html_baseurl
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -181,3 +181,19 @@ def test_one_address_of_the_repository() -> None:
     for name in ("README.md", "intro.md"):
         found = re.findall(r"https://github\.com/[\w-]+/[\w-]+", (ROOT / name).read_text())
         assert set(found) <= {url}
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "LICENSE-TEXT.md"])
+def test_links_of_the_pages_beside_the_book_lead_somewhere(name: str) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text())
+    local = [target for target in targets if not target.startswith("http")]
+    assert [target for target in local if not (ROOT / target).exists()] == []
+
+
+def test_make_knows_every_target_that_is_written_about() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^(\w+):", makefile, re.M))
+    for name in ("README.md", "CONTRIBUTING.md", "intro.md", ".github/workflows/book.yml"):
+        text = (ROOT / name).read_text()
+        written = re.findall(r"(?:^|`|: )(?:\w+=\S+ )?make (\w+)", text, re.M)
+        assert set(written) <= targets
