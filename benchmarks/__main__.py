@@ -50,7 +50,9 @@ def measure(module: str) -> dict[str, Any]:
 
 
 def shown(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}" if value else "–"
 
 
 def met(row: Mapping[str, Any]) -> bool:
