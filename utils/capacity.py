@@ -40,9 +40,9 @@ def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separ
     """Decide whether a hyperplane separates the rows of F by their labels, and prove it.
 
     The point nearest the origin in the convex hull of the rows A_i = y_i(f_i, 1) decides. If it is
-    not the origin it is itself the normal of a separating hyperplane, the one of largest margin;
-    if it is, its coefficients are the multipliers. Non-negative least squares finds it, in
-    whitened coordinates and among a growing set of those rows that are hardest to classify.
+    not the origin it is itself the normal of a separating hyperplane; if it is, its coefficients
+    are the multipliers. Non-negative least squares finds it, in whitened coordinates and among a
+    growing set of those rows that are hardest to classify.
 
     Either proof is verified before it is returned, on the rows with both sides of the matrix scaled
     by exact powers of two so that its largest entries are near 1: every margin exceeds its rounding
