@@ -240,6 +240,8 @@ def test_the_best_tau_beats_any_given_one_and_comes_close_to_bayes():
     assert 0.6 < best.tau / critical_theta(10**8) < 1
     assert bayes.error <= best.error < 1.002 * bayes.error
     assert abs(best.optimism) < 0.1 * best.standard_error
+    small = SparseTokens(L=100, R=1, theta=4.88, pi=0.5)  # two minima: the one at τ = ∞ is lower
+    assert oracle_error("attention", small, rng=rng(32)).tau == math.inf
     for share in (0.3, 0.5, 1.0, 1.5):
         given_tau = oracle_error("attention", model, tau=share * critical_theta(10**8), noise=noise)
         assert given_tau.error > best.error

@@ -206,6 +206,8 @@ def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
 
 def _attention(noise: Noise, h: np.ndarray, tau: float) -> np.ndarray:
     """Σ softmax(τh) h, where the bag acts as a single token of log weight log Σ e^{τg}."""
+    if tau == math.inf:
+        return np.maximum(noise.tilted(1.0, _one)[0][:, None, None], h.max(axis=-1))
     scale, (mass, moment) = noise.tilted(tau, lambda g: np.stack([np.ones_like(g), g]))
     with np.errstate(divide="ignore", invalid="ignore"):
         bag = np.where(mass > 0, scale + np.log(mass), -np.inf)[:, None, None]
@@ -263,7 +265,7 @@ def _cross_fit(
     yes: np.ndarray,
     no: np.ndarray,
 ) -> OracleError:
-    """Choose t (and τ ≤ ceiling) on one half of the trials and judge on the other, both ways.
+    """Choose t (and τ ≤ ceiling or ∞) on one half of the trials, judge on the other, both ways.
 
     yes and no (trials, 2, strata) are the risks of either decision.
     """
@@ -277,12 +279,13 @@ def _cross_fit(
 
         best = tau
         if best is None:
-            best = minimize_scalar(
+            inside = minimize_scalar(
                 lambda x: search(x)[0],
                 bounds=(0, ceiling),
                 method="bounded",
                 options={"xatol": ceiling / 200},
-            ).x
+            )
+            best = inside.x if inside.fun < search(math.inf)[0] else math.inf
         T, (cost, t) = statistic(best), search(best)
         in_sample += (cost + yes[half].sum()) / len(yes[half]) / 2
         risk[other] = np.where(T[other] > t, yes[other], no[other]).sum(axis=(1, 2))
