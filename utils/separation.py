@@ -240,9 +240,9 @@ def _maximum(model: SparseTokens) -> OracleError:
 
 def _minimum(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
     """Where f is least on [low, high], and its value there: a grid, then Brent."""
-    grid = np.linspace(low, high, 100)
+    grid = np.linspace(low, high, 60)
     k = int(np.argmin([f(x) for x in grid]))
-    bounds = grid[max(k - 1, 0)], grid[min(k + 1, 99)]
+    bounds = grid[max(k - 1, 0)], grid[min(k + 1, 59)]
     x = minimize_scalar(f, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x
     return float(x), float(f(x))
 
@@ -406,7 +406,7 @@ def predict_error(
     if kind == "bayes" or (kind == "attention" and frozen):
         return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
     t = check_real("tau", 1.0 if tau is None else tau, 0)
-    h = theta + ndtri(qmc.Sobol(R, seed=0).random(2**12))
+    h = theta + ndtri(qmc.Sobol(R, seed=0).random(2 ** (11 if R == 1 else 14)))
     with np.errstate(over="ignore"):
         if kind == "attention":
             A = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
