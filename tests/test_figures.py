@@ -1,4 +1,4 @@
-"""The grammar of figures: what is drawn is what was given, in the model's colour, every time."""
+"""The grammar of figures: what is drawn is what was given, in the model's color, every time."""
 
 import io
 
@@ -21,7 +21,7 @@ def _close():
 
 
 def contrast(color, other):
-    """WCAG contrast ratio of two colours."""
+    """WCAG contrast ratio of two colors."""
 
     def luminance(name):
         rgb = np.array(to_rgb(name))
@@ -33,12 +33,12 @@ def contrast(color, other):
 
 
 @pytest.mark.parametrize("model", figures.COLORS)
-def test_colours_can_be_read_on_white(model):
+def test_colors_can_be_read_on_white(model):
     assert contrast(figures.COLORS[model], "white") > 3
 
 
 @pytest.mark.parametrize("severity", ["protan", "deutan", "full"])
-def test_colours_differ_for_all_eyes(severity):
+def test_colors_differ_for_all_eyes(severity):
     """Pairwise distance after the linear simulation of Viénot, Brettel and Mollon (1999)."""
     confuse = {
         "full": np.eye(3),
@@ -51,7 +51,7 @@ def test_colours_differ_for_all_eyes(severity):
     assert min(distance) > 0.18
 
 
-def test_theory_is_a_line_in_the_colour_of_its_model():
+def test_theory_is_a_line_in_the_color_of_its_model():
     _, ax = figures.panels()
     figures.theory(ax, [1, 2, 3], [4, 5, 6], model="pooled", label="pooled")
     (line,) = ax.get_lines()
@@ -142,7 +142,7 @@ def test_direct_labels_stand_at_line_ends_and_apart():
     assert np.all(np.diff(shifts) > 10)
 
 
-def test_shades_end_in_the_full_colour():
+def test_shades_end_in_the_full_color():
     tones = figures.shades("attention", 4)
     np.testing.assert_allclose(tones[-1], to_rgb(figures.COLORS["attention"]))
     saturation = [rgb_to_hsv(tone)[1] for tone in tones]

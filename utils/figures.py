@@ -7,7 +7,7 @@ A figure is a sentence in a small grammar:
     simulation(ax, sizes, trials, model="attention")
     finish(ax, x="samples per dimension α", y="test error", log="x")
 
-Every model keeps one colour throughout. Panels are at most 6.8 inches wide with 12-point type, so
+Every model keeps one color throughout. Panels are at most 6.8 inches wide with 12-point type, so
 that a figure shrunk to the width of a telephone can still be read.
 """
 
@@ -80,12 +80,12 @@ use_style()
 
 
 def color_of(model: str | None) -> str:
-    """The colour of a model; None is the neutral ink of things that belong to no model."""
+    """The color of a model; None is the neutral ink of things that belong to no model."""
     return COLORS["bayes"] if model is None else COLORS[check_choice("model", model, COLORS)]
 
 
 def shades(model: str | None, count: int) -> list[tuple[float, float, float]]:
-    """`count` tones of a model's colour from light to full, for a family of curves."""
+    """`count` tones of a model's color from light to full, for a family of curves."""
     full = np.array(to_rgb(color_of(model)))
     strength = np.linspace(1 if check_integer("count", count, 1) == 1 else 0.4, 1, count)
     return [tuple(1 - share * (1 - full)) for share in strength]
@@ -169,9 +169,9 @@ def heat(
     pattern: str = "%.3g",
     **kwargs: Any,
 ) -> None:
-    """A map of z (len(y), len(x)) with a colour bar and labelled contour lines at `levels`.
+    """A map of z (len(y), len(x)) with a color bar and labeled contour lines at `levels`.
 
-    With `center` the colours diverge from that value: orange above, violet below.
+    With `center` the colors diverge from that value: orange above, violet below.
     """
     z = np.asarray(z, dtype=float)
     norm: Normalize | None = None
@@ -229,7 +229,7 @@ def finish(
     """Names, scales and limits of the axes, and the labels of the curves.
 
     `log` may hold "x" and "y". `legend` is a place ("upper right"), "direct" to write each label
-    at the right end of its line, False for none; by default the best place if anything is labelled.
+    at the right end of its line, False for none; by default the best place if anything is labeled.
     """
     if "x" in log:
         ax.set_xscale("log")
