@@ -278,7 +278,7 @@ def _label_ends(ax: Axes) -> None:
     pixels_per_point, height = ax.figure.dpi / 72, -np.inf
     for pixel, point, line in sorted(ends, key=lambda end: end[0]):
         height = max(pixel, height + 14 * pixels_per_point)
-        tone = np.array(to_rgb(line.get_color()))
+        tone: Any = np.array(to_rgb(line.get_color()))
         tone *= min(1, 0.5 / max(tone @ [0.3, 0.59, 0.11], 0.01))  # dark enough to read
         words: Any = {"color": tone, "va": "center", "fontsize": 11}
         place = (5, (height - pixel) / pixels_per_point)
