@@ -10,6 +10,7 @@ from docutils import nodes
 from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import stringify_annotation
 
@@ -94,6 +95,16 @@ class FigureLinks(SphinxPostTransform):
         return [*parts, nodes.Text(text[end:])]
 
 
+def number_appendices(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Number theorems of appendix B as B.1, B.2, …: the table of contents numbers chapters only."""
+    for page, kinds in env.toc_fignumbers.items():
+        if match := re.fullmatch(r"chapters/([A-Z])_.*", page):
+            for numbers in kinds.values():
+                for count, identifier in enumerate(numbers, 1):
+                    numbers[identifier] = (match[1], count)
+    return []
+
+
 def plain(text: str) -> str:
     """Text in which |w|, x_i and * mean themselves, and `name` is code."""
     pieces = re.split(r"(``.*?``|`[^`]*`)", text)
@@ -164,6 +175,7 @@ def set_base_url(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(Captions)
     app.add_post_transform(FigureLinks)
+    app.connect("env-get-updated", number_appendices, priority=900)  # after Sphinx has numbered
     app.connect("autodoc-process-docstring", plain_docstring)
     app.connect("autodoc-process-signature", short_signature)
     app.connect("autodoc-skip-member", skip_field_aliases)
