@@ -107,6 +107,7 @@ STEPS: dict[str, Callable[[], Count]] = {
     ),
     "unit tests": unit,
     "contract": lambda: pytest("contract", "tests/test_contract.py"),
+    "assets": lambda: command("python", "-m", "scripts.browser_assets"),
     "book": lambda: command("python", "-m", "scripts.build_book"),
     "notebooks": notebooks,
     "site": lambda: pytest("site", "tests/test_site.py"),
