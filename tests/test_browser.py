@@ -24,6 +24,7 @@ CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 TEXT_CONTRAST = 4.5  # WCAG AA for text, here of the strongest ink of a figure against the page
 COLOR_CONTRAST = 3.0  # WCAG AA for graphics, here of a curve of a model
 SMALLEST_TYPE = 9.0  # CSS pixels, of tick labels on a telephone
+FIGURES = ".cell_output img, img.plot"
 CUT_FORMULAS = """() => [...document.querySelectorAll('article mjx-container')].filter(formula => {
     for (let e = formula; e && !e.matches('article'); e = e.parentElement)
         if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return false;
@@ -91,13 +92,13 @@ def test_page_fits_a_telephone(chromium: Any, host: str, name: str) -> None:
         assert page.evaluate(CUT_FORMULAS) == []
         native = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
         scales = page.evaluate(
-            "() => [...document.querySelectorAll('.cell_output img')].map("
+            f"() => [...document.querySelectorAll('{FIGURES}')].map("
             "i => [i.alt, i.getBoundingClientRect().width / i.naturalWidth])"
         )
         assert [alt[:12] for alt, scale in scales if native * scale < SMALLEST_TYPE] == []
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
+@pytest.mark.parametrize("name", ["intro", *CHAPTERS])
 def test_figures_are_legible_in_the_dark(chromium: Any, host: str, name: str) -> None:
     """The ground of a figure is that of the page, and its strongest ink stands out from it."""
     with opened(chromium, f"{host}/{name}.html", theme="dark") as page:
@@ -105,7 +106,7 @@ def test_figures_are_legible_in_the_dark(chromium: Any, host: str, name: str) ->
         unfold(page)
         ground = background(page)
         assert luminance(ground) < 0.05
-        for image in page.locator(".cell_output img").all():
+        for image in page.locator(FIGURES).all():
             seen = pixels(image.screenshot())
             frame = np.median(seen[:4].reshape(-1, 3), axis=0)
             assert contrast(frame, ground) < 1.3
