@@ -9,7 +9,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test notebooks picture bench screenshots clean
+.PHONY: book serve test notebooks picture bench screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -35,8 +35,11 @@ screenshots: .venv/test book
 	@$(BIN)/python -m scripts.screenshots $(PAGES)
 
 clean:
-	rm -rf _build _vendor .venv *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf .venv _vendor *.egg-info
 
 # A stamp exists only after an installation that ran to its end, so an interrupted one is repeated.
 .venv/book: requirements.txt constraints.txt pyproject.toml | .venv/python
