@@ -1,7 +1,6 @@
 """Capacity: closed forms, independent quadrature, Cover's coin, and proofs checked in fractions."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from utils.capacity import (
     separability,
     simulate_capacity,
 )
-from utils.laws import attention, gaussian_mixture, pooled, vectorized
+from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled, vectorized
 from utils.model import SparseTokens
 from utils.records import ConvergenceError
 
@@ -132,7 +131,8 @@ def test_rare_labels_raise_the_capacity_only_through_the_intercept():
 
 def test_a_law_that_cannot_be_solved_is_refused():
     nodes = COIN.nodes._replace(r=np.array([1.0, np.nan]))
-    broken = SimpleNamespace(nodes=nodes, theta=1.0, cos=0.0, query=False, copies=1)
+    broken = FeatureLaw(name="broken", theta=1.0, pi=0.5)
+    broken.__dict__["nodes"] = nodes
     with pytest.raises((ConvergenceError, np.linalg.LinAlgError)):
         predict_capacity(broken)
 
@@ -266,11 +266,11 @@ def test_a_line_with_a_hair_s_gap():
 @pytest.mark.parametrize(
     ("F", "y", "message"),
     [
-        (np.ones(3), [1, 1, 1], r"F = array of shape \(3,\)"),
-        (np.ones((0, 2)), [], "F = array"),
-        ([[np.nan]], [1], "F = array"),
+        (np.ones(3), [1, 1, 1], r"F of shape \(3,\)"),
+        (np.ones((0, 2)), [], r"F of shape \(0, 2\)"),
+        ([[np.nan]], [1], "F of shape"),
         (np.ones((2, 2)), [1, 0], "labels"),
-        (np.ones((2, 2)), [1, 1, -1], "y = array of shape"),
+        (np.ones((2, 2)), [1, 1, -1], "y = .* must be 2 labels"),
     ],
 )
 def test_bad_data_is_refused(F, y, message):

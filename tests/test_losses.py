@@ -108,7 +108,18 @@ def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="loss = 'hinge' is not allowed"):
         get_loss("hinge")
     for name in NAMES:
-        with pytest.raises(ValueError, match="step must be ≥ 0"):
-            get_loss(name).prox(0.0, [1.0, -1.0], 1)
+        loss = get_loss(name)
+        for step in ([1.0, -1.0], np.inf, np.nan, None, "1"):
+            with pytest.raises(ValueError, match="step must be finite and ≥ 0"):
+                loss.prox(0.0, step, 1)
+        for y in (0, [1, 2], np.nan, None, "1", 1j):
+            with pytest.raises(ValueError, match="y must be -1 or \\+1"):
+                loss.prox(0.0, 1.0, y)
+            for method in (loss.value, loss.first, loss.second):
+                with pytest.raises(ValueError, match="y must be -1 or \\+1"):
+                    method(0.0, y)
+        for z in (None, "0", 1j, {}):
+            with pytest.raises(ValueError, match="z must be real numbers"):
+                loss.value(z, 1)
     with pytest.raises(AttributeError):
         get_loss("square").name = "cube"

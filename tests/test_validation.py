@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from utils.validation import check_choice, check_integer, check_real, check_rng
+from utils.validation import (
+    check_array,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_is,
+    check_labels,
+    check_real,
+    check_rng,
+)
 
 NO_NUMBER = [None, "3", True, np.True_, 1j, [1], np.array([1.0]), np.nan, object]
 
@@ -81,3 +90,32 @@ def test_choices_and_generators():
     for bad in (None, 0, np.random, np.random.RandomState(0)):
         with pytest.raises(ValueError, match="default_rng"):
             check_rng(bad)
+
+
+def test_arrays_of_a_shape():
+    square = np.ones((2, 2), dtype=np.float32)
+    assert check_array("F", square, "n", "p").dtype == float
+    assert check_array("F", [[1, 2]], 1, 2).tolist() == [[1, 2]]
+    bad = [None, "x", 1.0, [1, 2], [[1], [1, 2]], square * np.nan, square * np.inf, square * 1j]
+    for value in (*bad, square[:0], square > 0, {}, object()):
+        with pytest.raises(ValueError, match=r"(?s)^F.* is not allowed: F must be finite numbers"):
+            check_array("F", value, "n", "p")
+    with pytest.raises(ValueError, match=r"of shape \(3,\)$"):
+        check_array("w", [1, 2], 3)
+
+
+def test_labels():
+    assert check_labels("y", np.array([1, -1], dtype=np.int8), 2).tolist() == [1, -1]
+    for value in (None, [1, 0], [1], [[1, 1]], [1, np.nan], ["1", "1"], [True, True]):
+        with pytest.raises(ValueError, match=r"^y.* is not allowed: y must be 2 labels -1 or \+1"):
+            check_labels("y", value, 2)
+
+
+def test_flags_and_instances():
+    assert check_flag("intercept", np.True_) is True
+    for value in (None, 1, "yes", [True]):
+        with pytest.raises(ValueError, match="intercept must be True or False"):
+            check_flag("intercept", value)
+    assert check_is("k", 3, int | str) == 3
+    with pytest.raises(ValueError, match="k = 'a' is not allowed: k must be a int"):
+        check_is("k", "a", int)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from utils.validation import check_real
+from utils.validation import check_integer, check_real
 
 MIME = "application/vnd.agreement+json"
 LEFT_OUT = ("converged", "iterations")
@@ -198,6 +198,9 @@ def agree(
     if not isinstance(claim, str) or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", claim):
         raise ValueError(f"claim = {claim!r} is not allowed: claim must be kebab-case, like a-b-2")
     check_real("false_alarm", false_alarm, 0, 1, open_low=True, open_high=True)
+    check_real("exact", exact, 0)
+    if trials is not None:
+        check_integer("trials", trials, 2)
     predicted = _numbers(theory, fields)
     names, shape = list(predicted), None if _is_named(theory) else np.shape(theory)
     if standard_error is not None:
@@ -205,6 +208,7 @@ def agree(
         freedom = trials - 1 if trials is not None else math.inf
         estimates = {name: (mean[name], error[name], freedom, trials) for name in names}
     elif sizes is not None:
+        _check_iterable("simulations", simulations)
         groups = [_trials(group, names, shape) for group in simulations]
         estimates = {
             name: (*_extrapolate(sizes, [group[name] for group in groups]), len(groups[0][name]))
@@ -238,6 +242,7 @@ def extrapolate(sizes: Sequence[float], simulations: Sequence[Any]) -> tuple[flo
     >>> round(value, 2), round(error, 3)
     (1.99, 0.01)
     """
+    _check_iterable("simulations", simulations)
     trials = [_trials(group, ["value"], ())["value"] for group in simulations]
     value, error, _ = _extrapolate(sizes, trials)
     return value, error
@@ -247,6 +252,7 @@ def _extrapolate(
     sizes: Sequence[float], trials: Sequence[np.ndarray]
 ) -> tuple[float, float, float]:
     """Value, standard error and Welch–Satterthwaite degrees of freedom."""
+    _check_iterable("sizes", sizes)
     d = np.array([check_real("size", size, 0, open_low=True) for size in sizes])
     if len(d) != len(trials) or len(np.unique(d)) < 2:
         raise ValueError(
@@ -302,19 +308,28 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _numbers(value: Any, chosen: Iterable[str] | None = None) -> dict[str, float]:
     """Names and numbers of a record, mapping, number or array."""
     if not _is_named(value):
-        flat = np.asarray(value, dtype=float)
+        flat = np.asarray(value)
+        if flat.dtype.kind not in "biuf":
+            raise ValueError(f"theory = {value!r} is not allowed: it must hold real numbers")
         names = (
             ["value"] if flat.ndim == 0 else [str(list(i))[1:-1] for i in np.ndindex(flat.shape)]
         )
         value = dict(zip(names, flat.ravel(), strict=True))
     named = _mapping(value)
-    if chosen is None:
+    if chosen is not None:
+        _check_iterable("fields", chosen)
+    else:
         usable = (name for name, x in named.items() if name not in LEFT_OUT and x is not None)
         chosen = [name for name in usable if not isinstance(named[name], str)]
     selected = _select(named, list(chosen))
     if not selected:
         raise ValueError(f"theory = {value!r} is not allowed: it holds no number to compare")
     return selected
+
+
+def _check_iterable(name: str, value: Any) -> None:
+    if not np.iterable(value) or isinstance(value, str):
+        raise ValueError(f"{name} = {value!r} is not allowed: {name} must be a sequence")
 
 
 def _select(named: Mapping[str, Any], names: list[str]) -> dict[str, float]:
@@ -326,6 +341,7 @@ def _select(named: Mapping[str, Any], names: list[str]) -> dict[str, float]:
 
 def _trials(simulations: Any, names: list[str], shape: tuple[int, ...] | None) -> dict[str, Any]:
     """Bring every form of simulations to arrays (trials,) by name."""
+    _check_iterable("simulations", simulations)
     if isinstance(simulations, Mapping):
         samples = {name: np.asarray(simulations.get(name, ()), dtype=float) for name in names}
     elif not isinstance(simulations, np.ndarray) and all(map(_is_named, simulations)):

@@ -22,7 +22,7 @@ from scipy.special import expit, ndtr
 from utils.laws import FeatureLaw, Nodes
 from utils.losses import get_loss
 from utils.records import ConvergenceError, Readout
-from utils.validation import check_real
+from utils.validation import check_flag, check_is, check_real
 
 TOLERANCE = 1e-9
 _LARGE_ALPHA, _LARGE_LAMBDA = 1e12, 1e9  # stand for ∞: the limits are approached like 1/α and 1/λ
@@ -312,9 +312,16 @@ def _solve(
     intercept: bool,
     start: OrderParameters | None,
 ) -> tuple[OrderParameters, Readout]:
-    alpha = _LARGE_ALPHA if alpha == np.inf else check_real("alpha", alpha, 0, open_low=True)
-    ridge = _LARGE_LAMBDA if lam == np.inf else check_real("lam", lam, 0)
+    def unless_infinite(name: str, value: object, limit: float, open_low: bool) -> float:
+        infinite = isinstance(value, float) and value == np.inf
+        return limit if infinite else check_real(name, value, 0, open_low=open_low)
+
+    law, intercept = check_is("law", law, FeatureLaw), check_flag("intercept", intercept)
+    alpha = unless_infinite("alpha", alpha, _LARGE_ALPHA, open_low=True)
+    ridge = unless_infinite("lam", lam, _LARGE_LAMBDA, open_low=False)
     get_loss(loss)
+    if start is not None:
+        check_is("start", start, OrderParameters, "an OrderParameters or None")
 
     def problem(nodes: Nodes, scale: float = 1) -> _Problem:
         return _Problem(law, nodes, alpha / law.copies, scale * ridge, intercept)
@@ -435,6 +442,6 @@ def learning_curve(
     curve: list[Readout] = []
     start: OrderParameters | None = None
     for a, ridge in np.broadcast(np.atleast_1d(alpha), np.atleast_1d(lam)):
-        start, readout = _solve(law, float(a), float(ridge), loss, intercept, start)
+        start, readout = _solve(law, a, ridge, loss, intercept, start)
         curve.append(_checked(readout, a, ridge))
     return curve

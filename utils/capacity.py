@@ -17,7 +17,14 @@ from scipy.special import ndtr
 
 from utils.laws import FeatureLaw, Nodes
 from utils.records import ConvergenceError
-from utils.validation import check_integer, check_rng
+from utils.validation import (
+    check_array,
+    check_flag,
+    check_integer,
+    check_is,
+    check_labels,
+    check_rng,
+)
 
 _EPS = np.finfo(float).eps
 
@@ -102,16 +109,9 @@ def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separ
 
 def _signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
     """The rows A_i = y_i(f_i, 1), or y_i f_i without intercept, of checked data."""
-    F, y = np.asarray(F, dtype=float), np.asarray(y)
-    if F.ndim != 2 or 0 in F.shape or not np.isfinite(F).all():
-        raise ValueError(
-            f"F = array of shape {F.shape} is not allowed: F must be a finite matrix (n, d)"
-        )
-    if y.shape != F.shape[:1] or not np.isin(y, (-1, 1)).all():
-        raise ValueError(
-            f"y = array of shape {y.shape} is not allowed: y must hold {len(F)} labels −1 or +1"
-        )
-    A = np.column_stack([F, np.ones(len(F))]) if intercept else F
+    F = check_array("F", F, "n", "d")
+    y = check_labels("y", y, len(F))
+    A = np.column_stack([F, np.ones(len(F))]) if check_flag("intercept", intercept) else F
     return A * y[:, None]
 
 
@@ -176,7 +176,7 @@ def simulate_capacity(
     >>> 1.2 < simulate_capacity(law, 40, np.random.default_rng(0)) < 2.8
     True
     """
-    d = check_integer("d", d, 2)
+    law, d = check_is("law", law, FeatureLaw), check_integer("d", d, 2)
     F, y = law.sample(4 * law.copies * d, d, check_rng(rng))
     low, high = 0, math.inf  # the first `low` samples are separable, the first `high` are not
     while high - low > 1:
@@ -220,7 +220,8 @@ def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
     >>> round(predict_capacity(gaussian_mixture(var_pos=1, var_neg=1), intercept=False), 6)
     3.700033
     """
-    y, a, c, r, weight = _fine_nodes(law)
+    intercept = check_flag("intercept", intercept)
+    y, a, c, r, weight = _fine_nodes(check_is("law", law, FeatureLaw))
     signal = law.theta * a
     columns = [law.cos * signal + c, math.sqrt(1 - law.cos**2) * signal] if law.query else [signal]
     κ = len(columns) - 1

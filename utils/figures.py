@@ -98,9 +98,9 @@ def panels(
 
     `share` may hold "x" and "y"; panels beside each other should be few, since they shrink.
     """
-    width = WIDTHS[check_integer("cols", cols, 1, 3)]
+    rows, cols = check_integer("rows", rows, 1), check_integer("cols", cols, 1, 3)
     height = height or (3.2 if rows * cols == 1 else 2.7)
-    size = (width, height * check_integer("rows", rows, 1))
+    size = (WIDTHS[cols], height * rows)
     return plt.subplots(
         rows, cols, figsize=size, sharex="x" in share, sharey="y" in share, **kwargs
     )

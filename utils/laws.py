@@ -32,8 +32,8 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp, softmax
 from scipy.stats import qmc
 from sklearn.tree import DecisionTreeRegressor
 
-from utils.model import SparseTokens
-from utils.validation import check_integer, check_real, check_rng
+from utils.model import SparseTokens, check_model
+from utils.validation import check_array, check_integer, check_real, check_rng
 
 Array = np.ndarray
 _CLOUD, _EXACT, _TOP, _BLOCK = 15, 12, 6, 2**22
@@ -117,6 +117,9 @@ class FeatureLaw:
     def scores(self, w: Array, b: float) -> Scores:
         """The law of ⟨f, w⟩ + b for a fixed readout w: given a node, N(θa w₁ + c⟨w, q̂⟩ + b, r²|w|²)
         with |w|² reduced by ⟨w, q̂⟩² where there is a query."""
+        w, b = check_array("w", w, "d"), check_real("b", b)
+        if self.query and len(w) < 2:
+            raise ValueError(f"w of shape {w.shape} is not allowed: w must have 2 entries or more")
         y, a, c, r, weight = self.nodes
         overlap = self.cos * w[0] + np.sqrt(1 - self.cos**2) * w[1] if self.query else 0.0
         spread = np.sqrt(max(w @ w - overlap**2, 0.0))
@@ -161,7 +164,13 @@ class _Vectorized(_TwoGaussians):
         All subsets where there are at most 20,000; otherwise 20,000 (rounded up) drawn with a fixed
         seed as consecutive pieces of random orderings, so that each position is met equally often.
         """
-        L, R, along = self.model.L, self.model.R, w.reshape(self.model.L, -1)[:, 0]
+        L, R, b = self.model.L, self.model.R, check_real("b", b)
+        w = check_array("w", w, "Ld")
+        if len(w) % L:
+            raise ValueError(
+                f"w of shape {w.shape} is not allowed: w must have Ld entries, L = {L}"
+            )
+        along = w.reshape(L, -1)[:, 0]
         if comb(L, R) <= 20_000:
             gain = along[list(combinations(range(L), R))].sum(axis=1)
         else:
@@ -286,12 +295,6 @@ class _Attention(FeatureLaw):
         return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _check_model(model: object) -> SparseTokens:
-    if isinstance(model, SparseTokens):
-        return model
-    raise ValueError(f"model = {model!r} is not allowed: model must be a SparseTokens")
-
-
 def pooled(model: SparseTokens) -> FeatureLaw:
     """Mean-pooled features Xᵀ1/L: a = R/L for positives (0 for negatives), c = 0, r = 1/√L.
 
@@ -303,7 +306,7 @@ def pooled(model: SparseTokens) -> FeatureLaw:
     >>> law.sample(5, 20, np.random.default_rng(0)).F.shape
     (5, 20)
     """
-    m = _check_model(model)
+    m = check_model(model)
     r = m.L**-0.5
     return _TwoGaussians(
         name="pooled", theta=m.theta, pi=m.pi, positive=(m.R / m.L, r), negative=(0.0, r)
@@ -326,7 +329,7 @@ def vectorized(model: SparseTokens) -> FeatureLaw:
     >>> F.shape, law.scores(F[0], 0.0).mean.shape
     ((5, 320), (121,))
     """
-    m = _check_model(model)
+    m = check_model(model)
     a = m.R / m.L**0.5
     return _Vectorized(
         name="vectorized", theta=m.theta, pi=m.pi, copies=m.L, model=m,
@@ -379,7 +382,7 @@ def attention(
     >>> law.sample(5, 20, np.random.default_rng(0)).F.shape
     (5, 20)
     """
-    m = _check_model(model)
+    m = check_model(model)
     T, cos = check_real("temperature", temperature, 0), check_real("cos", cos, -1, 1)
     resolution = check_integer("resolution", resolution, 24, 2**_CLOUD)
     r = m.L**-0.5
@@ -406,7 +409,7 @@ def dense_features(
     >>> dense_features(model, 5, 20, np.random.default_rng(0), temperature=2.0, cos=0.8).F.shape
     (5, 20)
     """
-    m, n, d = _check_model(model), check_integer("n", n, 1), check_integer("d", d, 2)
+    m, n, d = check_model(model), check_integer("n", n, 1), check_integer("d", d, 2)
     T, cos = check_real("temperature", temperature, 0), check_real("cos", cos, -1, 1)
     blocks = []
     step = max(1, _BLOCK // (m.L * d))

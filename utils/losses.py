@@ -1,12 +1,13 @@
 """Losses of the score: value, derivatives and proximal map, vectorised and exact.
 
 The proximal map of a convex loss ℓ(·; y) answers u + step·ℓ'(u; y) = omega. It is the whole
-effect of training on one sample in the high-dimensional limit, so the asymptotics call it for every
-node at every step: it must be exact for any omega and step, and it must never iterate forever.
+effect of training on one sample in the high-dimensional limit: it must be exact for any omega and
+step, and it must never iterate forever.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,11 +31,18 @@ class Loss(Protocol):
     def prox(self, omega: ArrayLike, step: ArrayLike, y: ArrayLike) -> Array: ...
 
 
-def _check_step(step: ArrayLike) -> Array:
-    step = np.asarray(step, dtype=float)
-    if not np.all(step >= 0):
-        raise ValueError(f"step = {np.min(step)!r} is not allowed: step must be ≥ 0 everywhere")
-    return step
+def _checked(**values: ArrayLike) -> Iterator[Array]:
+    """Every argument as floats: `y` in {−1, +1}, `step` finite and ≥ 0, anything real else."""
+    for name, value in values.items():
+        array, allowed = np.asarray(value), {"y": "-1 or +1", "step": "finite and ≥ 0"}.get(name)
+        if not (
+            array.dtype.kind in "iuf"
+            and (name != "y" or np.all(np.abs(array) == 1))
+            and (name != "step" or np.all((array >= 0) & (array < np.inf)))
+        ):
+            given = f"{name} = {value!r}"
+            raise ValueError(f"{given} is not allowed: {name} must be {allowed or 'real numbers'}")
+        yield np.asarray(array, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -45,15 +53,17 @@ class Logistic:
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """log(1 + e^{−yz}), without overflow."""
-        return np.logaddexp(0, -np.multiply(y, z))
+        z, y = _checked(z=z, y=y)
+        return np.logaddexp(0, -y * z)
 
     def first(self, z: ArrayLike, y: ArrayLike) -> Array:
         """ℓ' = −y σ(−yz)."""
-        return -np.multiply(y, expit(-np.multiply(y, z)))
+        z, y = _checked(z=z, y=y)
+        return -y * expit(-y * z)
 
     def second(self, z: ArrayLike, y: ArrayLike) -> Array:
         """ℓ'' = σ(z) σ(−z), the same for both labels."""
-        z = np.asarray(z, dtype=float)
+        z, y = _checked(z=z, y=y)
         return expit(z) * expit(-z)
 
     def prox(self, omega: ArrayLike, step: ArrayLike, y: ArrayLike) -> Array:
@@ -65,8 +75,8 @@ class Logistic:
         c = ½ gives a start at most log 2 below the root. The number of steps is fixed and every
         step stays in that bracket, so nothing can cycle.
         """
-        step = _check_step(step)
-        m = np.multiply(y, omega)
+        omega, step, y = _checked(omega=omega, step=step, y=y)
+        m = y * omega
         mirrored = 2 * m + step < 0
         m = np.where(mirrored, -m - step, m)
         with np.errstate(divide="ignore"):
@@ -91,20 +101,23 @@ class Square:
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """½(y − z)²."""
-        return 0.5 * np.subtract(y, z) ** 2
+        z, y = _checked(z=z, y=y)
+        return 0.5 * (y - z) ** 2
 
     def first(self, z: ArrayLike, y: ArrayLike) -> Array:
         """ℓ' = z − y."""
-        return np.subtract(z, y)
+        z, y = _checked(z=z, y=y)
+        return z - y
 
     def second(self, z: ArrayLike, y: ArrayLike) -> Array:
         """ℓ'' = 1."""
-        return np.ones(np.broadcast_shapes(np.shape(z), np.shape(y)))
+        z, y = _checked(z=z, y=y)
+        return np.ones(np.broadcast_shapes(z.shape, y.shape))
 
     def prox(self, omega: ArrayLike, step: ArrayLike, y: ArrayLike) -> Array:
         """u = (omega + step·y)/(1 + step)."""
-        step = _check_step(step)
-        return np.add(omega, step * np.asarray(y)) / (1 + step)
+        omega, step, y = _checked(omega=omega, step=step, y=y)
+        return (omega + step * y) / (1 + step)
 
 
 _LOSSES: dict[str, Loss] = {"logistic": Logistic(), "square": Square()}

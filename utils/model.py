@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from utils.validation import check_integer, check_real, check_rng
+from utils.validation import check_integer, check_is, check_real, check_rng
 
 
 class Tokens(NamedTuple):
@@ -79,6 +79,4 @@ class SparseTokens:
 
 def check_model(model: object) -> SparseTokens:
     """Return `model` if it is a SparseTokens, or raise."""
-    if isinstance(model, SparseTokens):
-        return model
-    raise ValueError(f"model = {model!r} is not allowed: model must be a SparseTokens")
+    return check_is("model", model, SparseTokens)

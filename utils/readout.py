@@ -14,7 +14,15 @@ from scipy.special import ndtr
 from utils.laws import FeatureLaw
 from utils.losses import get_loss
 from utils.records import ConvergenceError, Readout
-from utils.validation import check_integer, check_real, check_rng
+from utils.validation import (
+    check_array,
+    check_flag,
+    check_integer,
+    check_is,
+    check_labels,
+    check_real,
+    check_rng,
+)
 
 Array = np.ndarray
 _GRADIENT = 1e-8
@@ -154,13 +162,8 @@ def fit_readout(
     ValueError: lam = 0 is not allowed: the data are linearly separable, so the logistic ...
     """
     kind, lam = get_loss(loss), check_real("lam", lam, 0)
-    F, y = np.asarray(F, dtype=float), np.asarray(y)
-    if F.ndim != 2 or 0 in F.shape or not np.isfinite(F.sum()):
-        raise ValueError(f"F of shape {F.shape} is not allowed: F must be a finite (n, p) array")
-    if y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):
-        raise ValueError(
-            f"y of shape {y.shape} is not allowed: y must be {len(F)} labels, -1 or +1"
-        )
+    F, intercept = check_array("F", F, "n", "p"), check_flag("intercept", intercept)
+    y = check_labels("y", y, len(F))
     if kind.name == "square":
         w, b = _ridge(F, y, lam, intercept)
         iterations = 1
@@ -179,7 +182,7 @@ def error_rate(law: FeatureLaw, w: Array, b: float) -> float:
     >>> round(error_rate(law, np.array([1.0, 0.0]), 0.0), 4)
     0.1587
     """
-    y, mean, sd, weight = law.scores(w, b)
+    y, mean, sd, weight = check_is("law", law, FeatureLaw).scores(w, b)
     with np.errstate(divide="ignore", invalid="ignore"):
         margin = np.nan_to_num(y * mean / sd, nan=-np.inf)  # a score of exactly 0 is an error
     return float(weight @ ndtr(-margin))
@@ -209,6 +212,7 @@ def simulate_readout(
     True
     """
     d, alpha = check_integer("d", d, 1), check_real("alpha", alpha, 0, open_low=True)
+    law = check_is("law", law, FeatureLaw)
     F, y = law.sample(max(1, round(alpha * d)), d, check_rng(rng))
     fit = fit_readout(F, y, lam, loss=loss, intercept=intercept)
     return Readout(

@@ -26,7 +26,7 @@ from scipy.special import expit, log_ndtr, logit, logsumexp, ndtr, ndtri
 from scipy.stats import qmc
 
 from utils.model import SparseTokens
-from utils.validation import check_choice, check_integer, check_real, check_rng
+from utils.validation import check_choice, check_integer, check_is, check_real, check_rng
 
 TAIL, BIN_WIDTH, STRATA, BLOCK = 64, 0.05, 8, 10_000
 Function = Callable[[np.ndarray], np.ndarray]
@@ -300,6 +300,17 @@ def _standard_error(risk: np.ndarray) -> float:
     return float(risk.std(ddof=1)) / math.sqrt(len(risk))
 
 
+def _check_arguments(
+    kind: str, model: SparseTokens, tau: float | None, phi: Function
+) -> float | None:
+    """τ, when every argument is allowed."""
+    check_choice("kind", kind, KINDS)
+    check_is("model", model, SparseTokens)
+    check_is("phi", phi, Callable, "a function")
+    frozen = kind == "attention" and isinstance(tau, float) and tau == math.inf
+    return tau if tau is None or frozen else check_real("tau", tau, 0)
+
+
 def oracle_error(
     kind: str,
     model: SparseTokens,
@@ -329,9 +340,7 @@ def oracle_error(
     >>> round(float(bayes), 2), round(attention.error / bayes.error, 2)
     (0.26, 1.0)
     """
-    check_choice("kind", kind, KINDS)
-    if tau is not None and not (kind == "attention" and tau == math.inf):
-        tau = check_real("tau", tau, 0)
+    tau = _check_arguments(kind, model, tau, phi)
     if kind in ("pooled", "vectorized"):
         return _two_gaussians(model.snr, model.pi)
     if kind == "attention" and tau == math.inf:
@@ -345,7 +354,7 @@ def oracle_error(
             ]
             return _pool(parts, sizes / trials)
         noise = sample_noise(model.L, model.R, trials, rng)
-    elif (noise.L, noise.R) != (model.L, model.R):
+    elif (check_is("noise", noise, Noise).L, noise.R) != (model.L, model.R):
         raise ValueError(
             f"noise has L, R = {noise.L}, {noise.R}: it must match the model's {model.L}, {model.R}"
         )
@@ -396,7 +405,7 @@ def predict_error(
     >>> round(predict_error("attention", model, tau=1.0).error, 3), round(simulated.error, 2)
     (0.104, 0.1)
     """
-    check_choice("kind", kind, KINDS)
+    tau = _check_arguments(kind, model, tau, phi)
     L, R, theta, pi = model.L, model.R, model.theta, model.pi
     if kind in ("pooled", "vectorized"):
         return _two_gaussians(model.snr, pi)
@@ -405,7 +414,7 @@ def predict_error(
     frozen = tau is None or tau >= math.sqrt(math.log(L) / 2)
     if kind == "bayes" or (kind == "attention" and frozen):
         return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
-    t = check_real("tau", 1.0 if tau is None else tau, 0)
+    t = 1.0 if tau is None else tau
     h = theta + ndtri(qmc.Sobol(R, seed=0).random(2 ** (11 if R == 1 else 14)))
     with np.errstate(over="ignore"):
         if kind == "attention":
@@ -428,7 +437,9 @@ def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
     >>> [round(needle_weight(model, tau, noise), 1) for tau in (1.0, 4.0)]
     [0.0, 0.9]
     """
-    scale, (mass,) = noise.tilted(tau, _one)
+    check_is("model", model, SparseTokens)
+    tau = check_real("tau", tau, 0)
+    scale, (mass,) = check_is("noise", noise, Noise).tilted(tau, _one)
     with np.errstate(divide="ignore"):
         bag = (scale + np.log(mass))[:, None]
     return float(expit(logsumexp(tau * (model.theta + noise.free), axis=-1) - bag).mean())
@@ -451,7 +462,7 @@ def critical_theta(L: float, tau: float | None = None, *, criterion: str = "weig
     """
     log_L = math.log(check_real("L", L, 1, open_low=True))
     check_choice("criterion", criterion, ("weight", "error"))
-    if tau is None or tau == math.inf:
+    if tau is None or (isinstance(tau, float) and tau == math.inf):
         return math.sqrt(2 * log_L)
     tau = check_real("tau", tau, 0, open_low=True)
     c = 1.0 if criterion == "weight" else 2.0
@@ -483,6 +494,8 @@ def required_theta(
     >>> round(required_theta("bayes", 10**4, rng=np.random.default_rng(0))[0], 1)
     6.0
     """
+    check_choice("kind", kind, KINDS)
+    pi = SparseTokens(L, R, 0.0, pi).pi
     check_real("error", error, 0, min(pi, 1 - pi), open_low=True, open_high=True)
     noise = None if rng is None else sample_noise(L, R, trials, rng)
 

@@ -23,7 +23,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from utils.validation import check_integer
+from utils.validation import check_integer, check_is
 
 Point = dict[str, Any]
 
@@ -127,7 +127,9 @@ def _expand(grid: Mapping[str, Any] | Sequence[Point]) -> tuple[dict[str, list],
             {name: axes[name][k] for name, k in zip(axes, place, strict=True)} for place in places
         ]
     else:
-        points = [dict(point) for point in grid]
+        points = []
+        for point in check_is("grid", grid, Sequence, "a mapping or a list of mappings"):
+            points.append(dict(check_is("grid", point, Mapping, "made of mappings")))
         axes = {"point": list(range(len(points)))}
         places = [(k,) * len(point) for k, point in enumerate(points)]
     if not points or any("rng" in point for point in points):
@@ -221,6 +223,7 @@ def sweep(
     >>> result.values().shape
     (2, 50)
     """
+    check_is("function", function, Callable, "a function")
     trials, seed = check_integer("trials", trials, 1), check_integer("seed", seed, 0)
     if check_integer("n_jobs", n_jobs, -1) == 0:
         raise ValueError("n_jobs = 0 is not allowed: n_jobs must be −1 or at least 1")
@@ -232,6 +235,7 @@ def sweep(
     ]
     files: list[Path] = []
     if cache is not None:
+        check_is("cache", cache, str | os.PathLike, "a path or None")
         folder = _cache_folder(cache, function)
         files = [
             folder / f"{joblib.hash((point, seed, stream.spawn_key))}.pkl"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -75,11 +76,66 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
     raise ValueError(f"{name} = {value!r} is not allowed: {name} must be one of {allowed}")
 
 
+def check_is(name: str, value: Any, kind: Any, allowed: str = "") -> Any:
+    """Return `value` if it is an instance of `kind` (a class or a union), or raise.
+
+    >>> check_is("intercept", "no", bool, "True or False")
+    Traceback (most recent call last):
+    ...
+    ValueError: intercept = 'no' is not allowed: intercept must be True or False
+    """
+    if isinstance(value, kind):
+        return value
+    raise ValueError(
+        f"{name} = {value!r} is not allowed: {name} must be {allowed or 'a ' + kind.__name__}"
+    )
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return `value` as a bool if it is one (of Python or numpy), or raise."""
+    plain = bool(value) if isinstance(value, np.bool_) else value
+    return check_is(name, plain, bool, "True or False")
+
+
+def check_array(name: str, value: object, *shape: int | str) -> np.ndarray:
+    """Return `value` as finite floats of that shape, in which a letter stands for any length ≥ 1.
+
+    >>> check_array("w", [1, 2], "p")
+    array([1., 2.])
+    >>> check_array("F", np.zeros((0, 3)), "n", 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: F of shape (0, 3) is not allowed: F must be finite numbers of shape (n, 3)
+    """
+    shown: tuple[int, ...] = ()
+    with suppress(TypeError, ValueError):  # ragged
+        array = np.asarray(value)
+        shown = array.shape
+        fits = array.ndim == len(shape) and all(
+            length == wanted or (isinstance(wanted, str) and length > 0)
+            for length, wanted in zip(array.shape, shape, strict=True)
+        )
+        if fits and array.dtype.kind in "iuf" and np.isfinite([array.min(), array.max()]).all():
+            return np.asarray(array, dtype=float)
+    wanted = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+    given = f" of shape {shown}" if shown else f" = {value!r}"  # printing a large array is slow
+    raise ValueError(
+        f"{name}{given} is not allowed: {name} must be finite numbers of shape {wanted}"
+    )
+
+
+def check_labels(name: str, value: object, *shape: int | str) -> np.ndarray:
+    """Return `value` as labels −1 or +1 (floats) of that shape, or raise."""
+    with suppress(ValueError):
+        labels = check_array(name, value, *shape)
+        if (np.abs(labels) == 1).all():
+            return labels
+    size = f"{shape[0]} " if shape and isinstance(shape[0], int) else ""
+    given = f" of shape {np.shape(value)}" if isinstance(value, np.ndarray) else f" = {value!r}"
+    raise ValueError(f"{name}{given} is not allowed: {name} must be {size}labels -1 or +1")
+
+
 def check_rng(rng: object) -> np.random.Generator:
     """Return `rng` if it is a numpy Generator, or raise: randomness is always explicit."""
-    if isinstance(rng, np.random.Generator):
-        return rng
-    raise ValueError(
-        f"rng = {rng!r} is not allowed: rng must be a numpy.random.Generator, "
-        "for example numpy.random.default_rng(0)"
-    )
+    allowed = "a numpy.random.Generator, for example numpy.random.default_rng(0)"
+    return check_is("rng", rng, np.random.Generator, allowed)

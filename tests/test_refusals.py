@@ -1,0 +1,86 @@
+"""Every argument of every public function is refused by its name when it cannot be meant."""
+
+import inspect
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+from utils.agreement import agree
+from utils.alignment import predict_alignment, simulate_alignment
+from utils.asymptotics import learning_curve, order_parameters, predict_readout
+from utils.capacity import predict_capacity, separability, simulate_capacity
+from utils.laws import attention, dense_features, gaussian_mixture, pooled, vectorized
+from utils.model import SparseTokens
+from utils.readout import error_rate, fit_readout, simulate_readout
+from utils.separation import (
+    critical_theta,
+    needle_weight,
+    oracle_error,
+    predict_error,
+    required_theta,
+    sample_noise,
+)
+from utils.sweep import sweep
+
+MODEL, RNG = SparseTokens(10, 1, 5.0, 0.5), np.random.default_rng(0)
+LAW, NOISE = pooled(MODEL), sample_noise(10, 1, 20, RNG)
+F, Y = LAW.sample(30, 5, RNG)
+STEPS = {"loss": "square", "lr_w": 0.5, "lr_b": 0.5}
+FIT = {"loss": "square", "intercept": True}
+GOOD = {  # function: arguments that work
+    SparseTokens: {"L": 10, "R": 1, "theta": 5.0, "pi": 0.5},
+    MODEL.sample: {"n": 2, "d": 3, "rng": RNG},
+    predict_alignment: {"model": MODEL, "alpha0": 1.0, **STEPS},
+    simulate_alignment: {
+        "model": MODEL, "d": 5, "alpha0": 1.0, "rng": RNG, "method": "exact", **STEPS
+    },
+    pooled: {"model": MODEL},
+    vectorized: {"model": MODEL},
+    attention: {"model": MODEL, "temperature": 1.0, "cos": 0.5, "resolution": 96},
+    gaussian_mixture: {"mean": 1.0, "var_pos": 1.0, "var_neg": 1.0, "pi": 0.5},
+    dense_features: {"model": MODEL, "n": 2, "d": 3, "rng": RNG, "temperature": 1.0, "cos": 0.5},
+    LAW.sample: {"n": 2, "d": 3, "rng": RNG},
+    LAW.scores: {"w": [1.0, 2.0], "b": 0.0},
+    vectorized(MODEL).scores: {"w": np.ones(20), "b": 0.0},
+    error_rate: {"law": LAW, "w": [1.0, 2.0], "b": 0.0},
+    fit_readout: {"F": F, "y": Y, "lam": 0.1, **FIT},
+    simulate_readout: {"law": LAW, "d": 5, "alpha": 2.0, "lam": 0.1, "rng": RNG, **FIT},
+    predict_readout: {"law": LAW, "alpha": 2.0, "lam": 0.1, **FIT},
+    order_parameters: {"law": LAW, "alpha": 2.0, "lam": 0.1, **FIT},
+    learning_curve: {"law": LAW, "alpha": [2.0], "lam": 0.1, **FIT},
+    predict_capacity: {"law": LAW, "intercept": True},
+    simulate_capacity: {"law": LAW, "d": 5, "rng": RNG, "intercept": True},
+    separability: {"F": F, "y": Y, "intercept": True},
+    oracle_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh, "noise": NOISE},
+    predict_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh},
+    critical_theta: {"L": 10, "criterion": "weight"},
+    sample_noise: {"L": 10, "R": 1, "trials": 5, "rng": RNG, "method": "direct"},
+    needle_weight: {"model": MODEL, "tau": 1.0, "noise": NOISE},
+    required_theta: {"kind": "pooled", "L": 100, "error": 0.1, "R": 1, "pi": 0.5},
+    sweep: {
+        "function": lambda n, rng: 1.0, "grid": {"n": [1]}, "trials": 1, "seed": 0, "n_jobs": 1
+    },
+    partial(agree, 0.0, RNG.normal(size=20)): {"claim": "a-b", "exact": 0.1, "false_alarm": 0.1},
+}  # fmt: skip
+NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
+OPTIONAL = [
+    (predict_readout, "start"), (critical_theta, "tau"), (oracle_error, "tau"),
+    (predict_error, "tau"),
+]  # fmt: skip
+ROWS = [(call, name) for call, good in GOOD.items() for name in good] + OPTIONAL
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    ROWS,
+    ids=[f"{getattr(call, '__qualname__', 'agree')}-{name}" for call, name in ROWS],
+)
+def test_what_cannot_be_meant_is_refused_by_name(call, name):
+    assert name in inspect.signature(call).parameters
+    call(**GOOD[call])
+    may_be_none = (call, name) in OPTIONAL or name == "noise"
+    for bad in NEVER + [None] * (not may_be_none):
+        with pytest.raises(ValueError, match=rf"^{re.escape(name)}\b(?s:.)*(is|are) not allowed"):
+            call(**{**GOOD[call], name: bad})
