@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -162,6 +162,10 @@ def sample_noise(
     return _Binned(L, R, trials, free, counts[:, 2:].astype(float), nodes, weight, tail, start)
 
 
+GRID = np.linspace(-13, 13, 4001)
+NORMAL = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
+
+
 def _one(g: np.ndarray) -> np.ndarray:
     return np.ones((1, *g.shape))
 
@@ -179,12 +183,10 @@ def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
         with np.errstate(divide="ignore"):
             bag = np.where(total > 0, scale + np.log(total), -np.inf)
         return np.logaddexp(bag[:, None, None], theta * h[..., 0]) - theta**2 / 2 - math.log(L)
-    grid = np.linspace(-12, 12, 4001)
-    density = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
     target = min(R, L - 0.5)
 
     def excess(s: float) -> float:
-        return L * float(density @ expit(s + theta * grid - theta**2 / 2)) - target
+        return L * float(NORMAL @ expit(s + theta * GRID - theta**2 / 2)) - target
 
     s = brentq(excess, -100 - 13 * theta, 100 + 13 * theta + theta**2, xtol=1e-3)
 
@@ -271,29 +273,24 @@ def _cross_fit(
     """
     statistic = lru_cache(maxsize=2)(statistic)
     halves = slice(0, None, 2), slice(1, None, 2)
-    risk, in_sample, chosen = np.empty(len(yes)), 0.0, []
+    risk, taus, optimism = np.empty(len(yes)), [], 0.0
     for half, other in (halves, halves[::-1]):
 
-        def search(tau: float, half: slice = half) -> tuple[float, float]:
-            return _best_threshold(statistic(tau)[half], no[half] - yes[half])
+        def cost(tau: float, half: slice = half) -> float:
+            return _best_threshold(statistic(tau)[half], no[half] - yes[half])[0]
 
         best = tau
         if best is None:
-            inside = minimize_scalar(
-                lambda x: search(x)[0],
-                bounds=(0, ceiling),
-                method="bounded",
-                options={"xatol": ceiling / 200},
-            )
-            best = inside.x if inside.fun < search(math.inf)[0] else math.inf
-        T, (cost, t) = statistic(best), search(best)
-        in_sample += (cost + yes[half].sum()) / len(yes[half]) / 2
+            options = {"bounds": (0, ceiling), "method": "bounded"}
+            inside = minimize_scalar(cost, options={"xatol": ceiling / 200}, **options)
+            best = inside.x if inside.fun < cost(math.inf) else math.inf
+        T, (least, t) = statistic(best), _best_threshold(statistic(best)[half], (no - yes)[half])
         risk[other] = np.where(T[other] > t, yes[other], no[other]).sum(axis=(1, 2))
-        chosen.append(best)
-    tau = float(np.mean(chosen))
+        optimism += (risk[other].mean() - (least + yes[half].sum()) / len(yes[half])) / 2
+        taus.append(best)
+    tau = float(np.mean(taus))
     _, threshold = _best_threshold(statistic(tau), no - yes)
-    error = sum(float(risk[half].mean()) for half in halves) / 2
-    return OracleError(error, _standard_error(risk), threshold, tau, error - in_sample)
+    return OracleError(float(risk.mean()), _standard_error(risk), threshold, tau, float(optimism))
 
 
 def _standard_error(risk: np.ndarray) -> float:
@@ -348,11 +345,11 @@ def oracle_error(
     if noise is None:
         trials, rng = check_integer("trials", trials, 4), check_rng(rng)
         if trials > BLOCK:
-            sizes = np.diff(np.linspace(0, trials, 1 + math.ceil(trials / BLOCK)).astype(int))
-            parts = [
-                oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=int(n)) for n in sizes
-            ]
-            return _pool(parts, sizes / trials)
+            sizes = (trials // 2, trials - trials // 2)
+            return _pool(
+                [oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=n) for n in sizes],
+                np.array(sizes) / trials,
+            )
         noise = sample_noise(model.L, model.R, trials, rng)
     elif (check_is("noise", noise, Noise).L, noise.R) != (model.L, model.R):
         raise ValueError(
@@ -369,12 +366,8 @@ def oracle_error(
         return OracleError(float(risk.mean()), _standard_error(risk), float(-logit(pi)))
     if kind == "elementwise":
         scale = 1.0 if tau is None else tau
-
-        def psi(x: np.ndarray) -> np.ndarray:
-            return x * phi(scale * x)
-
-        _, (total,) = noise.tilted(0.0, lambda g: psi(g)[None])
-        T = total[:, None, None] + psi(h).sum(axis=-1)
+        _, (total,) = noise.tilted(0.0, lambda g: (g * phi(scale * g))[None])
+        T = total[:, None, None] + (h * phi(scale * h)).sum(axis=-1)
         return _cross_fit(lambda _: T, scale, scale, yes, no)
     ceiling = 2 * critical_theta(model.L)
     return _cross_fit(lambda tau: _attention(noise, h, tau), tau, ceiling, yes, no)
@@ -383,8 +376,8 @@ def oracle_error(
 def _pool(parts: Sequence[OracleError], share: np.ndarray) -> OracleError:
     """Average independent blocks of trials; the rule is that of the first."""
     error, optimism = (float(x) for x in share @ [(p.error, p.optimism) for p in parts])
-    spread = math.hypot(*(s * p.standard_error for s, p in zip(share, parts, strict=True)))
-    return OracleError(error, spread, parts[0].threshold, parts[0].tau, optimism)
+    spread = math.hypot(*(share * [p.standard_error for p in parts]))
+    return replace(parts[0], error=error, standard_error=spread, optimism=optimism)
 
 
 def predict_error(
@@ -420,10 +413,9 @@ def predict_error(
         if kind == "attention":
             A = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
         else:
-            g = np.linspace(-13, 13, 4001)
-            density = np.exp(-(g**2) / 2) / np.exp(-(g**2) / 2).sum()
-            mean = density @ (g * phi(t * g))
-            A = (h * phi(t * h) - mean) / math.sqrt(L * (density @ (g * phi(t * g) - mean) ** 2))
+            psi = GRID * phi(t * GRID)
+            variance = NORMAL @ (psi - NORMAL @ psi) ** 2
+            A = (h * phi(t * h) - NORMAL @ psi) / math.sqrt(L * variance)
     shift = A.sum(axis=1)
     s, error = _minimum(lambda s: pi * ndtr(s - shift).mean() + (1 - pi) * ndtr(-s), -9.0, 9.0)
     return OracleError(error, threshold=s, tau=t)
