@@ -211,7 +211,7 @@ class _Logistic:
         gradient = terms.sum(0) + ridge - coupling
         size = np.abs(terms).sum(0) + np.abs(ridge) + coupling
         size[[0, 1, 3]] += force @ np.abs(q.A)
-        H = np.einsum("ian,ijn,jbn->ab", J, second, J, optimize=True)
+        H = np.tensordot(J, np.einsum("ijn,jbn->ibn", second, J), ([0, 2], [0, 2]))
         H[[0, 1, 2], [0, 1, 2]] += q.lam
         along_s, along_x = first[1] @ q.r / sigma**3, first[2] @ q.r**2 / zeta**2
         H[1:3, 1:3] += along_s * np.array([[tau**2, -kappa * tau], [-kappa * tau, kappa**2]])
