@@ -139,7 +139,7 @@ def random_point(rng: np.random.Generator, kind: str) -> tuple[FeatureLaw, float
 
 
 @pytest.mark.parametrize(
-    ("kind", "draws"), [("pooled", 130), ("vectorized", 130), ("mixture", 130), ("attention", 12)]
+    ("kind", "draws"), [("pooled", 130), ("vectorized", 130), ("mixture", 130), ("attention", 16)]
 )
 def test_any_point_of_the_box_is_solved_and_right(kind, draws):
     rng, refused = np.random.default_rng(20), 0

@@ -7,8 +7,9 @@ saddle point, convex in (ν, κ, τ, b) and concave in ζ, of
     F = E[ M(Ω) ] − τζ/(2α) + ½λ(ν² + κ² + τ²),    Ω = θaμ + cν + b + rσG,    G ~ N(0, 1),
 
 with μ = s_q ν + s_⊥ κ, σ² = κ² + τ², and M the Moreau envelope of the loss with parameter χr²,
-χ = τ/ζ. A map whose Jacobian is convex in some and concave in the other unknowns is never singular,
-so Newton's method damped on the residual reaches the one solution from anywhere.
+χ = τ/ζ. The Hessian of such a function is never singular, so Newton's method, shortened until the
+gradient falls, reaches the one solution from anywhere. The square loss has a closed form; the
+logistic loss starts from it, on few merged nodes, and ends on all nodes of the law.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from utils.losses import get_loss
 from utils.records import ConvergenceError, Readout
 from utils.validation import check_flag, check_is, check_real
 
-TOLERANCE = 1e-9
+Array = np.ndarray
+
+TOLERANCE = 1e-9  # of the relative residual
+_WIDTH = 3.0  # of the knees of the proximal curve
 _LARGE_ALPHA, _LARGE_LAMBDA = 1e12, 1e9  # stand for ∞: the limits are approached like 1/α and 1/λ
 
 
@@ -55,7 +59,8 @@ class OrderParameters:
         return self.tau / self.zeta if self.zeta > 0 else np.inf
 
     @property
-    def vector(self) -> np.ndarray:
+    def vector(self) -> Array:
+        """(ν, κ, τ, b, ζ)."""
         return np.array([self.nu, self.kappa, self.tau, self.bias, self.zeta])
 
 
@@ -69,7 +74,7 @@ class _Problem:
         self.A = np.stack([law.theta * a * law.cos + c, law.theta * a * sine, np.ones(len(a))], 1)
         self.active = np.array([law.query, True, True, intercept, True])
 
-    def cavity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def cavity(self, x: Array) -> tuple[Array, Array, Array]:
         """Node by node: mean and standard deviation of yΩ, and the prox parameter χr²."""
         _, kappa, tau, _, zeta = x
         with np.errstate(divide="ignore"):
@@ -98,9 +103,16 @@ def _coarsen(nodes: Nodes, side: int = 9) -> Nodes:
     return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _margins(
-    omega: np.ndarray, s: np.ndarray, chi: np.ndarray, knee: np.ndarray, guess: np.ndarray | None
-) -> np.ndarray:
+def _psi(z: Array, knee: Array) -> Array:
+    """ψ(z), odd and increasing, steep over a width `_WIDTH` around z = ±knee."""
+    return _WIDTH / 2 * (np.arcsinh((z - knee) / _WIDTH) + np.arcsinh((z + knee) / _WIDTH))
+
+
+def _psi_slope(z: Array, knee: Array) -> Array:
+    return 0.5 / np.hypot(1, (z - knee) / _WIDTH) + 0.5 / np.hypot(1, (z + knee) / _WIDTH)
+
+
+def _margins(omega: Array, s: Array, chi: Array, knee: Array, guess: Array | None) -> Array:
     """Solve z + s·ψ(z) − χ σ(−z) = omega (ψ of `_proximal_curve`) by bracketed Newton steps.
 
     The equation keeps its form under (z, omega) → (−z, −omega − χ): z ≥ 0 may be assumed, and then
@@ -128,20 +140,9 @@ def _margins(
     return z * side
 
 
-_WIDTH = 3.0
-
-
-def _psi(z: np.ndarray, knee: np.ndarray) -> np.ndarray:
-    return _WIDTH / 2 * (np.arcsinh((z - knee) / _WIDTH) + np.arcsinh((z + knee) / _WIDTH))
-
-
-def _psi_slope(z: np.ndarray, knee: np.ndarray) -> np.ndarray:
-    return 0.5 / np.hypot(1, (z - knee) / _WIDTH) + 0.5 / np.hypot(1, (z + knee) / _WIDTH)
-
-
 def _proximal_curve(
-    mean: np.ndarray, s: np.ndarray, chi: np.ndarray, step: float, guess: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    mean: Array, s: Array, chi: Array, step: float, guess: Array | None
+) -> tuple[Array, Array, Array]:
     """Margins z = y·prox(Ω), Gaussians G and weights (nodes, K): E[f(z, G)] = Σ_k weight f(z, G).
 
     As a function of G the margin z has two knees, at z ≈ ±log(1 + χ), sharp for large s and χ. The
@@ -169,20 +170,20 @@ def _proximal_curve(
 class _Logistic:
     """Gradient of F, its Jacobian and the observables for the logistic loss."""
 
-    def __init__(self, problem: _Problem, step: float, z: np.ndarray | None = None) -> None:
+    def __init__(self, problem: _Problem, step: float, z: Array | None = None) -> None:
         self.problem, self.step, self.z = problem, step, z
 
-    def _expectations(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _expectations(self, x: Array) -> tuple[Array, ...]:
         mean, s, chi = self.problem.cavity(x)
         self.z, G, weight = _proximal_curve(mean, s, chi, self.step, self.z)
         return chi[:, None], self.z, G, weight
 
-    def separated(self, x: np.ndarray) -> bool:
+    def separated(self, x: Array) -> bool:
         """Whether the force is vanishing with no ridge to balance it: w grows without bound."""
         q = self.problem
         return q.lam == 0 and x[4] ** 2 < 1e-16 * q.alpha * float(q.weight @ q.r**2)
 
-    def equations(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def equations(self, x: Array) -> tuple[Array, Array, Array]:
         """Gradient of F (5,), the sizes of its terms (5,) and its Hessian (5, 5)."""
         q = self.problem
         _, kappa, tau, _, zeta = x
@@ -191,7 +192,7 @@ class _Logistic:
         p = expit(-z)
         D = p * expit(z) / (1 + chi * p * expit(z))
 
-        def over_g(f: np.ndarray) -> np.ndarray:
+        def over_g(f: Array) -> Array:
             return q.weight * np.einsum("nk,nk->n", weight, f)
 
         # derivatives of the envelope in (mean, sd, χr²) of the cavity field, node by node
@@ -220,13 +221,13 @@ class _Logistic:
         H[4, 4] += along_x * 2 * tau / zeta
         return gradient, size, H
 
-    def training_loss(self, x: np.ndarray) -> float:
+    def training_loss(self, x: Array) -> float:
         _, z, _, weight = self._expectations(x)
         loss = np.logaddexp(0, -z)
         return float(self.problem.weight @ np.einsum("nk,nk->n", weight, loss))
 
 
-def _square(q: _Problem) -> tuple[np.ndarray, float]:
+def _square(q: _Problem) -> tuple[Array, float]:
     """Order parameters and training loss for the square loss, in closed form.
 
     The only nonlinear equation is that of g = 1/χ: g/α = λ + g E[r²/(g + r²)]. It is convex, so
@@ -255,8 +256,8 @@ def _square(q: _Problem) -> tuple[np.ndarray, float]:
 
 
 def _newton(
-    logistic: _Logistic, x: np.ndarray, tolerance: float, steps: int = 100
-) -> tuple[np.ndarray, float, int]:
+    logistic: _Logistic, x: Array, tolerance: float, steps: int = 100
+) -> tuple[Array, float, int]:
     """Newton on the gradient of F, shortened until the residual falls, τ and ζ kept positive.
 
     The last step is taken without looking again: it squares the residual that is reported.
@@ -300,6 +301,14 @@ def order_parameters(
 
     `start` is a solution nearby, for example at the previous point of a curve. Unlike
     `predict_readout` this returns the best estimate where it did not converge: see `residual`.
+
+    Examples
+    --------
+    >>> from utils.laws import gaussian_mixture
+    >>> law = gaussian_mixture(var_pos=1.0, var_neg=1.0)
+    >>> o = order_parameters(law, 2.0, 0.0, loss="square", intercept=False)
+    >>> [round(value, 6) for value in (o.kappa, o.tau, o.chi)]  # pooled features: χr² = 1/(α − 1)
+    [0.5, 0.707107, 1.0]
     """
     return _solve(law, alpha, lam, loss, intercept, start)[0]
 
