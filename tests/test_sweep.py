@@ -1,5 +1,7 @@
 """Sweeps: the same bits whatever the workers and the order, errors that say where, resuming."""
 
+import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -51,11 +53,11 @@ def test_streams_differ_between_points_trials_and_seeds():
     def draw(a, rng):
         return rng.random()
 
-    drawn = [sweep(draw, {"a": range(50)}, trials=20, seed=s, n_jobs=1).values() for s in (0, 1)]
-    assert len(np.unique(drawn)) == 2000
+    drawn = [sweep(draw, {"a": range(40)}, trials=10, seed=s, n_jobs=1).values() for s in (0, 1)]
+    assert len(np.unique(drawn)) == 800
     uniform = np.sort(np.ravel(drawn))
-    distance = np.abs(uniform - (np.arange(2000) + 0.5) / 2000).max()
-    assert distance * np.sqrt(2000) < 2.6  # Kolmogorov–Smirnov: false alarm 3e-6
+    distance = np.abs(uniform - (np.arange(800) + 0.5) / 800).max()
+    assert distance * np.sqrt(800) < 2.6  # Kolmogorov–Smirnov: false alarm 3e-6
 
 
 def test_values_are_shaped_like_the_grid():
@@ -149,6 +151,20 @@ def test_functions_of_a_main_program_reach_the_workers_and_nothing_is_printed(tm
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("[4. 5.]\n", "")
+
+
+def test_a_terminal_shows_progress_and_the_time_left():
+    termios = pytest.importorskip("termios")
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    program = "import time; from utils.sweep import sweep; "
+    program += "sweep(lambda a, rng: time.sleep(0.2), {'a': range(4)}, trials=1, seed=0, n_jobs=1)"
+    subprocess.run([sys.executable, "-c", program], stderr=theirs, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert "4/4" in shown
+    assert re.search(r"\[00:0\d<00:0\d", shown)
 
 
 @pytest.mark.parametrize(

@@ -202,8 +202,9 @@ def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
     with G ~ N(0, 1) integrated in closed form: E[(sG − m)₊²] = (m²+s²)Φ(−m/s) − msφ(m/s). Above
     α* separation is impossible by Gordon's inequality; below it, convexity makes the bound exact.
     The square root of the expectation is convex (it is a norm of a convex function), and Newton's
-    method is applied to it. The answer is infinite if the nodes of the law can themselves be
-    separated along q̂, that is when the true capacity is astronomical.
+    method is applied to it. Exact for two Gaussians; for attention the points of the law leave a
+    relative error of about 1e-3 (1e-2 at capacities in the thousands). The answer is infinite if
+    these points can themselves be separated along q̂: the true capacity is then astronomical.
 
     Parameters
     ----------
