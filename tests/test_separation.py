@@ -259,6 +259,20 @@ def test_the_reported_rule_has_the_reported_error(theta):
     assert abs(wrong.mean() - best.error) < Z * error + 0.1 * best.error
 
 
+def test_a_statistic_with_equal_values_is_never_parted_between_them():
+    """tanh(0·h) = 0: the statistic says nothing, so the best rule is the prior's."""
+    for pi in (0.01, 0.5, 0.99):
+        model = SparseTokens(L=20, R=1, theta=3.0, pi=pi)
+        mute = oracle_error(
+            "elementwise", model, tau=0.0, rng=np.random.default_rng(0), trials=4000
+        )
+        assert abs(mute.error - min(pi, 1 - pi)) <= 5 * mute.standard_error + 1e-9
+    _, threshold = separation._best_threshold(
+        np.array([0.0, 1.0, 1.0, 2.0]), np.array([1.0, -3.0, 1.0, 1.0])
+    )
+    assert threshold == 1.5
+
+
 def test_values_known_beforehand():
     model = SparseTokens(L=10**4, R=1, theta=critical_theta(1e4), pi=0.5)
     noise = sample_noise(10**4, 1, 10_000, rng(17))

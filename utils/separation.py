@@ -253,6 +253,7 @@ def _best_threshold(T: np.ndarray, step: np.ndarray) -> tuple[float, float]:
     """Minimise Σ step[T ≤ t] over t, where step is the cost of turning a yes into a no."""
     order = np.argsort(T, axis=None)
     path = np.cumsum(step.ravel()[order])
+    path[:-1][np.diff(T.ravel()[order]) == 0] = np.inf  # no threshold parts equal values
     k = int(np.argmin(path))
     if path[k] >= 0:
         return 0.0, -math.inf
