@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from utils.sweep import SweepError, sweep
 
@@ -40,6 +41,16 @@ def test_any_number_of_workers_gives_the_same_bits():
     runs = [sweep(product, grid, trials=3, seed=7, n_jobs=k).values() for k in (1, 2, 3, -1)]
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0], other)
+
+
+def threads(rng):
+    return max(library["num_threads"] for library in threadpool_info())
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_trial_computes_in_one_thread(n_jobs):
+    with threadpool_limits(2):
+        assert (sweep(threads, {}, trials=4, seed=0, n_jobs=n_jobs).values() == 1).all()
 
 
 def test_order_and_growth_of_the_grid_keep_every_number():

@@ -13,14 +13,15 @@ import inspect
 import itertools
 import os
 import pickle
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
 from utils.validation import check_integer, check_is
@@ -179,12 +180,18 @@ def _cache_folder(cache: str | os.PathLike, function: Callable) -> Path:
     return folder
 
 
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """All that computes in threads, looked up again when modules have been loaded."""
+    return ThreadpoolController()
+
+
 def _run(
     number: int, function: Callable, point: Point, stream: np.random.SeedSequence
 ) -> tuple[int, Any]:
     """One trial on one BLAS thread, with its number."""
     try:
-        with threadpool_limits(1):
+        with _libraries(len(sys.modules)).limit(limits=1):
             return number, function(**point, rng=np.random.default_rng(stream))
     except Exception as error:
         where = ", ".join(filter(None, [_describe(point), f"trial {stream.spawn_key[-1]}"]))
