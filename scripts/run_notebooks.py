@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 CELL_TIMEOUT = 600
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def chapters() -> list[Path]:
@@ -115,7 +116,7 @@ def run(
                 line = f"{seconds:6.1f} s  {save(path, text, seconds)}"
             except Exception as error:
                 failed.append(path.name)
-                line = f"FAILED\n{re.sub(chr(27) + r'[[][0-9;]*m', '', str(error))}"
+                line = f"FAILED\n{COLOR.sub('', str(error))}"
             print(f"[{count}/{len(paths)}] {path.stem:<24} {line}", flush=True)
     return failed
 
