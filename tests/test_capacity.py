@@ -195,6 +195,19 @@ def test_simulations_extrapolate_to_the_prediction(law, trials):
     agree(predict_capacity(law), simulations, sizes=list(trials), claim="capacity")
 
 
+@pytest.mark.parametrize(
+    ("law", "d", "reach"),
+    [(pooled(PAPER), 500, 3.0), (attention(PAPER, temperature=2.0, cos=0.8), 250, 29.0)],
+    ids=["pooled", "attention"],
+)
+def test_sharp_in_high_dimension(law, d, reach):
+    """Five of the measured widths reach/√d away from the capacity: false alarm about 1e-6."""
+    rng, gap = np.random.default_rng(6), 5 * reach / np.sqrt(d)
+    for sign in (-1, 1):
+        n = round((predict_capacity(law) + sign * gap) * d)
+        assert separability(*law.sample(n, d, rng)).separable == (sign < 0)
+
+
 def programme(F, y, intercept):
     A = (np.column_stack([F, np.ones(len(F))]) if intercept else F) * y[:, None]
     answer = linprog(np.zeros(A.shape[1]), A_ub=-A, b_ub=-np.ones(len(A)), bounds=(None, None))
