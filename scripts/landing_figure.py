@@ -68,7 +68,7 @@ def draw(target: Path) -> None:
         y="test error",
         log="x",
         ylim=(0, 0.52),
-        legend=(0.3, 0.24),
+        legend=(0.27, 0.24),
     )
     fig.savefig(target)
 
