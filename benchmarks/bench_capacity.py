@@ -32,12 +32,15 @@ def clock(*functions: Callable[[], Any], repeat: int) -> list[float]:
 
 
 def programme(F: np.ndarray, y: np.ndarray) -> Any:
-    """SciPy's HiGHS on: find v with A v ≥ 1, A_i = y_i(f_i, 1)."""
-    A = np.column_stack([F, np.ones(len(F))]) * y[:, None]
-    free = (None, None)
-    return linprog(
-        np.zeros(A.shape[1]), A_ub=-A, b_ub=-np.ones(len(A)), bounds=free, method="highs"
-    )
+    """SciPy's HiGHS on: the largest t ≤ 1 with A v ≥ t, |v|_∞ ≤ 1, A_i = y_i(f_i, 1).
+
+    Feasible and bounded, so HiGHS always ends with an answer: separable when t > 0. The bare
+    feasibility problem A v ≥ 1 is a little faster but ends undecided on many infeasible sets.
+    """
+    A = np.column_stack([-F, -np.ones(len(F)), y]) * y[:, None]
+    cost, p = np.eye(1, A.shape[1], A.shape[1] - 1)[0], A.shape[1] - 1
+    bounds = [(-1, 1)] * p + [(None, 1)]
+    return linprog(-cost, A_ub=A, b_ub=np.zeros(len(A)), bounds=bounds, method="highs")
 
 
 def beside_highs(what: str, law: FeatureLaw, sizes: list[int], repeat: int) -> dict[str, Any]:
@@ -48,15 +51,12 @@ def beside_highs(what: str, law: FeatureLaw, sizes: list[int], repeat: int) -> d
         for s in samples
     ]
     mine = [separability(*s).separable for s in samples]
-    status = [programme(*s).status for s in samples]
-    agreed = all(x in (4, 0 if y else 2) for x, y in zip(status, mine, strict=True))
-    assert agreed, (mine, status)
+    assert mine == [programme(*s).fun < -1e-9 for s in samples], mine
     ours, theirs = np.sum(pairs, axis=0)
-    gaps = f", gives up on {status.count(4)} of {len(sizes)}" if 4 in status else ""
     return {
         "what": f"separability, {what}, d=200, n={sizes[0]}–{sizes[-1]}",
         "ours": f"{1e3 * ours / len(sizes):.0f} ms ({sum(mine)} of {len(sizes)} separable)",
-        "other": f"{1e3 * theirs / len(sizes):.0f} ms (HiGHS{gaps})",
+        "other": f"{1e3 * theirs / len(sizes):.0f} ms (HiGHS)",
         "ratio": float(theirs / ours),
         "required": 5,
     }
