@@ -356,7 +356,8 @@ def test_theory_meets_simulation(laws, name, loss, alpha, lam):
         for k in range(10)
     ]
     theory = predict_readout(law, alpha, lam, loss=loss)
-    fields = ["test_error", "train_loss", "signal", "norm", "bias"]
+    rare = theory.train_error < 2e-3  # too few errors in training for a t-test
+    fields = [number for number in NUMBERS if not (rare and number == "train_error")]
     agree(theory, trials, claim="readout-test", fields=fields, false_alarm=FALSE_ALARM)
 
 
