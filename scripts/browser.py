@@ -117,7 +117,9 @@ def opened(
     page.on("response", lambda r: r.status >= 400 and page.failures.append(f"{r.url}: {r.status}"))
     page.on("console", lambda m: m.type == "error" and page.complaints.append(m.text))
     page.on("pageerror", lambda e: page.complaints.append(str(e)))
-    page.goto(address)
+    if not page.goto(address).ok:
+        context.close()
+        raise RuntimeError(f"there is no page {address}")
     settle(page)
     yield page
     context.close()
