@@ -280,3 +280,10 @@ def test_claims_of_the_book_hold_and_have_names_of_their_own():
     for name, record in outputs:
         assert record["verdict"] == "agrees", (name, record["claim"])
         assert max(abs(row["z"]) for row in record["rows"]) <= record["limit"] + 0.05
+
+
+def test_extrapolation_of_trials_without_spread_is_held_exactly():
+    flat = [[2.0] * 5, [2.0] * 5]
+    assert agree(2.0, flat, sizes=[10, 20], claim="no-spread").rows[0].z == 0
+    with pytest.raises(AgreementError):
+        agree(2.1, flat, sizes=[10, 20], claim="no-spread")

@@ -262,7 +262,8 @@ def _extrapolate(
     design = np.stack([np.ones_like(d), 1 / d], axis=1)
     share = np.linalg.pinv(np.sqrt(count * d)[:, None] * design)[0] * np.sqrt(count * d)
     variance = share**2 * np.array([_error(x) for x in trials]) ** 2
-    freedom = variance.sum() ** 2 / max((variance**2 / (count - 1)).sum(), 1e-300)
+    spread = (variance**2 / (count - 1)).sum()
+    freedom = variance.sum() ** 2 / spread if spread else math.inf
     return float(share @ [x.mean() for x in trials]), math.sqrt(variance.sum()), freedom
 
 
