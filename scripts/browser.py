@@ -1,4 +1,7 @@
-"""Find or get a Chromium, and open it on the built site without letting it talk to anyone else."""
+"""Find or get a Chromium, and open it on the built site without letting it talk to anyone else.
+
+    python -m scripts.browser      print where it is, after installing it if need be
+"""
 
 from __future__ import annotations
 
@@ -49,8 +52,9 @@ def find() -> str:
     if shutil.which("apt-get") and getattr(os, "geteuid", lambda: 1)() == 0:
         print("no Chromium: installing it with apt-get", flush=True)
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"]
-        for command in (["apt-get", "update", "-qq"], install):
+        install = ["install", "-y", "--no-install-recommends", "chromium"]
+        for words in (["update"], install):
+            command = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=600", *words]
             subprocess.run(command, env=environment, stdout=subprocess.DEVNULL)
         if path := installed():
             return path
@@ -123,3 +127,7 @@ def opened(
     settle(page)
     yield page
     context.close()
+
+
+if __name__ == "__main__":
+    print(find())
