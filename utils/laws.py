@@ -12,9 +12,9 @@ largest value downwards, so the coordinates come in the order in which they matt
 tokens this is exact; beyond, the `_TOP` largest are followed by the three sums over all smaller
 ones as Gaussians with their exact conditional mean and covariance, at the same cost for any L.
 2¹⁵ weighted Sobol points in these coordinates, denser where the largest value is unusual, make a
-cloud good to about 5e-5 in an error rate. A regression tree divides the cloud into cells of
-small variance in (θa, c, r), and each cell is replaced by the four corners of the tetrahedron with
-its mean and covariance: `resolution` nodes in total (they may lie a little outside the support).
+cloud good to about 5e-5 in an error rate. The cloud is divided into cells of small variance in
+(θa, c, r), and each cell is replaced by the four corners of the tetrahedron with its mean and
+covariance: `resolution` nodes in total (they may lie a little outside the support).
 With the default, test errors differ from those of the whole cloud by less than 2e-4 of their size
 above 1 %, and 1e-3 at 0.1 % (`benchmarks/bench_laws.py`).
 """
@@ -30,7 +30,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr, ndtri, ndtri_exp, softmax
 from scipy.stats import qmc
-from sklearn.tree import DecisionTreeRegressor
 
 from utils.model import SparseTokens, check_model
 from utils.validation import check_array, check_integer, check_real, check_rng
@@ -190,9 +189,25 @@ class _Vectorized(_TwoGaussians):
 
 
 @lru_cache(maxsize=4)
-def _sobol(dimension: int) -> Array:
-    points = qmc.Sobol(dimension, bits=30, rng=0).random_base2(_CLOUD)
-    return np.clip(points, 2.0**-31, 1 - 2.0**-31)
+def _draws(signal: int, noise: int) -> tuple[list[tuple[Array, Array]], Array]:
+    """For each group the largest normals, in order, and three more if there are tokens left; weights.
+
+    The first uniform of a group becomes u²(3 − 2u): more points where the largest value is unusual.
+    """
+    counts = signal, noise
+    tops = [count if count <= _EXACT else _TOP for count in counts]
+    widths = [top + 3 * (top < count) for top, count in zip(tops, counts, strict=True)]
+    u = qmc.Sobol(sum(widths), bits=30, rng=0).random_base2(_CLOUD)
+    groups, weight = [], 1.0
+    for count, top, part in zip(counts, tops, np.split(u, widths[:1], axis=1), strict=True):
+        part = np.clip(part, 2.0**-31, 1 - 2.0**-31)
+        if count:
+            first = part[:, 0]
+            weight = weight * (6 * first * (1 - first))
+            part[:, 0] = first * first * (3 - 2 * first)
+        falling = np.cumsum(np.log(part[:, :top]) / (count - np.arange(top)), axis=1)
+        groups.append((ndtri_exp(falling).T, ndtri(part[:, top:])))
+    return groups, weight / weight.sum()
 
 
 def _truncated_moments(top: Array, k: int, T: float, peak: Array) -> tuple[Array, Array, Array]:
@@ -210,24 +225,43 @@ def _root(cov: Array) -> Array:
     return (vector * np.sqrt(np.maximum(value, 0))[:, None]) @ np.moveaxis(vector, 2, 1)
 
 
-def _group(u: Array, count: int, T: float) -> tuple[Array, Array]:
+def _group(g: Array, others: Array, count: int, T: float) -> tuple[Array, Array]:
     """The largest Tg (peak) of `count` tokens; S₀, S₁, S₂ over e^{peak}, e^{peak}, e^{2 peak}."""
     if count == 0:
-        return np.full(len(u), -np.inf), np.zeros((3, len(u)))
-    top = count if count <= _EXACT else _TOP
-    falling = np.cumsum(np.log(u[:, :top]) / (count - np.arange(top)), axis=1)
-    g = ndtri_exp(falling)  # the `top` largest of `count` normals, in order
-    peak = T * g[:, 0]
-    e = np.exp(T * g - peak[:, None])
-    S = np.array([e.sum(axis=1), (g * e).sum(axis=1), (e * e).sum(axis=1)])
-    rest = count - top
-    if rest:
-        moment = [_truncated_moments(g[:, -1], k, T, peak) for k in range(5)]
+        return np.full(len(others), -np.inf), np.zeros((3, len(others)))
+    peak = T * g[0]
+    e = np.exp(T * g - peak)
+    S = np.array([e.sum(axis=0), (g * e).sum(axis=0), (e * e).sum(axis=0)])
+    if rest := count - len(g):
+        moment = [_truncated_moments(g[-1], k, T, peak) for k in range(5)]
         mean = np.array([moment[1][0], moment[1][1], moment[2][0]])
         second = [(2, 0), (2, 1), (3, 0)], [(2, 1), (2, 2), (3, 1)], [(3, 0), (3, 1), (4, 0)]
         cov = np.array([[moment[k][j] for k, j in row] for row in second]) - mean[:, None] * mean
-        S += rest * mean + np.sqrt(rest) * np.einsum("nij,nj->in", _root(cov), ndtri(u[:, top:]))
+        S += rest * mean + np.sqrt(rest) * np.einsum("nij,nj->in", _root(cov), others)
     return peak, S
+
+
+def _cells(place: Array, weight: Array, most: int) -> Array:
+    """Divide weighted points (axes, n) into at most `most` cells of small variance; each point's.
+
+    Cells are halved at their mean across their widest axis, those of largest spread first.
+    """
+    cell, count = np.zeros(len(weight), int), 1
+    while True:
+        mass = np.bincount(cell, weight, count)
+        mean = np.array([np.bincount(cell, weight * x, count) for x in place]) / mass
+        off = place - mean[:, cell]
+        spread = np.array([np.bincount(cell, weight * x * x, count) for x in off])
+        widest, spread = spread.argmax(axis=0), spread.max(axis=0)
+        large = np.argsort(-spread)[: most - count]
+        large = large[spread[large] > max(spread.max() / 4, 1e-30)]
+        if not large.size:
+            return cell
+        fresh = np.full(count, -1)
+        fresh[large] = count + np.arange(large.size)
+        above = np.flatnonzero((fresh[cell] >= 0) & (off[widest[cell], np.arange(len(cell))] > 0))
+        cell[above] = fresh[cell[above]]
+        count += large.size
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -255,23 +289,17 @@ class _Attention(FeatureLaw):
     def cloud(self, label: int) -> tuple[Array, Array]:
         """(a, c, r) of one class at 2¹⁵ quasi-random points, shape (3, 2¹⁵), and their weights."""
         m, T = self.model, self.temperature
-        signal = m.R if label > 0 else 0
-        counts = signal, m.L - signal
-        sizes = [count if count <= _EXACT else _TOP + 3 for count in counts]
-        u = _sobol(sum(sizes)).copy()  # the first coordinate of each group becomes u²(3 − 2u)
-        first = [start for start, size in zip((0, sizes[0]), sizes, strict=True) if size]
-        weight = np.prod(6 * u[:, first] * (1 - u[:, first]), axis=1)
-        u[:, first] *= u[:, first] * (3 - 2 * u[:, first])
+        counts = (m.R, m.L - m.R) if label > 0 else (0, m.L)
+        draws, weight = _draws(*counts)
         (peak, P), (ground, S) = (
-            _group(part, count, T)
-            for part, count in zip(np.split(u, sizes[:1], axis=1), counts, strict=True)
+            _group(*part, count, T) for part, count in zip(draws, counts, strict=True)
         )
         peak = peak + T * self.theta * self.cos
         high = np.maximum(peak, ground)
         p, s = np.exp(peak - high), np.exp(ground - high)
         total = p * P[0] + s * S[0]
         spread = np.sqrt(p * p * P[2] + s * s * S[2])
-        return np.array([p * P[0], p * P[1] + s * S[1], spread]) / total, weight / weight.sum()
+        return np.array([p * P[0], p * P[1] + s * S[1], spread]) / total, weight
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -279,15 +307,12 @@ class _Attention(FeatureLaw):
         parts = []
         for label, share in (1, self.pi), (-1, 1 - self.pi):
             cloud, weight = self.cloud(label)
-            place = np.array([self.theta, 1, 1]) * cloud.T
-            cells = self.resolution * (3 + label) // 24
-            tree = DecisionTreeRegressor(max_leaf_nodes=cells, random_state=0)
-            tree.fit(place, place, sample_weight=weight)
-            cell = np.unique(tree.apply(place), return_inverse=True)[1]
-            mass = np.bincount(cell, weights=weight)
-            mean = np.array([np.bincount(cell, weights=weight * x) for x in cloud]) / mass
+            place = np.array([[self.theta], [1], [1]]) * cloud
+            cell = _cells(place, weight, self.resolution * (3 + label) // 24)
+            mass = np.bincount(cell, weight)
+            mean = np.array([np.bincount(cell, weight * x) for x in cloud]) / mass
             off = cloud - mean[:, cell]
-            cov = [[np.bincount(cell, weights=weight * x * z) for x in off] for z in off]
+            cov = [[np.bincount(cell, weight * x * z) for x in off] for z in off]
             spread = np.einsum("nij,kj->ink", _root(np.array(cov) / mass), _TETRAHEDRON)
             a, c, r = (mean[:, :, None] + spread).reshape(3, -1)
             r = np.maximum(r, cloud[2].min() / 2)
