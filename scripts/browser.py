@@ -1,6 +1,6 @@
 """Find or get a Chromium, and open it on the built site without letting it talk to anyone else.
 
-    python -m scripts.browser      print where it is, after installing it if need be
+python -m scripts.browser      print where it is, after installing it if need be
 """
 
 from __future__ import annotations

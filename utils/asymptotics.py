@@ -103,13 +103,17 @@ def _coarsen(nodes: Nodes, side: int = 9) -> Nodes:
     return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _psi(z: Array, knee: Array) -> Array:
-    """ψ(z), odd and increasing, steep over a width `_WIDTH` around z = ±knee."""
-    return _WIDTH / 2 * (np.arcsinh((z - knee) / _WIDTH) + np.arcsinh((z + knee) / _WIDTH))
+def _psi(z: Array, knee: Array) -> tuple[Array, Array]:
+    """ψ, odd and increasing, steep over a width `_WIDTH` around z = ±knee, and its derivative."""
+    below, above = (z - knee) / _WIDTH, (z + knee) / _WIDTH
+    value = _WIDTH / 2 * (np.arcsinh(below) + np.arcsinh(above))
+    return value, 0.5 / np.sqrt(1 + below * below) + 0.5 / np.sqrt(1 + above * above)
 
 
-def _psi_slope(z: Array, knee: Array) -> Array:
-    return 0.5 / np.hypot(1, (z - knee) / _WIDTH) + 0.5 / np.hypot(1, (z + knee) / _WIDTH)
+def _sigmoid(z: Array) -> Array:
+    """σ(z) for z ≤ 0, three times as fast as `expit`."""
+    e = np.exp(z)
+    return e / (1 + e)
 
 
 def _margins(omega: Array, s: Array, chi: Array, knee: Array, guess: Array | None) -> Array:
@@ -125,11 +129,11 @@ def _margins(omega: Array, s: Array, chi: Array, knee: Array, guess: Array | Non
         guess = np.maximum(omega / (1 + s), np.log((1e-300 + chi) / (1 + np.abs(omega))))
     z = np.clip(guess * side, low, high)
     for _ in range(100):
-        p = expit(-z)
-        value = z + s * _psi(z, knee) - chi * p - omega
+        p, (psi, psi_slope) = _sigmoid(-z), _psi(z, knee)
+        value = z + s * psi - chi * p - omega
         low, high = np.where(value < 0, z, low), np.where(value < 0, high, z)
         bend = chi * p * (1 - p)
-        slope = 1 + s * _psi_slope(z, knee) + bend
+        slope = 1 + s * psi_slope + bend
         step = value / slope
         new = z - step / (1 + np.clip(step * bend * (0.5 - p) / slope, -0.5, 1.0))
         new = np.where((new < low) | (new > high), (low + high) / 2, new)
@@ -151,7 +155,7 @@ def _proximal_curve(
     """
     mean, s, chi = mean[:, None], s[:, None], chi[:, None]
     knee, reach = np.log1p(chi), np.array([-7.5, 7.5])
-    ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)
+    ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)[0]
     points = 4 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 4)) + 1
     if guess is not None:  # a grid that never shrinks: Newton must not chase a changing rule
         points = max(points, guess.shape[1])
@@ -160,9 +164,11 @@ def _proximal_curve(
         guess = guess[:, left] + (place - left) * (guess[:, left + 1] - guess[:, left])
     t = np.linspace(ends[:, 0], ends[:, 1], points, axis=1)
     z = _margins(mean + s * t, s, chi, knee, guess)
-    G = t - _psi(z, knee)
-    stiffness = 1 + chi * expit(z) * expit(-z)
-    slope = stiffness / (stiffness + s * _psi_slope(z, knee))
+    psi, psi_slope = _psi(z, knee)
+    p = _sigmoid(-np.abs(z))
+    stiffness = 1 + chi * p * (1 - p)
+    slope = stiffness / (stiffness + s * psi_slope)
+    G = t - psi
     spacing = (t[:, 1:2] - t[:, :1]) / np.sqrt(2 * np.pi)
     return z, G, spacing * slope * np.exp(-(G**2) / 2)
 

@@ -71,40 +71,63 @@ def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separ
     >>> exclusive_or.separable, exclusive_or.certificate.round(3).tolist()
     (False, [0.25, 0.25, 0.25, 0.25])
     """
-    A, row, column = _equilibrate(_signed_rows(F, y, intercept))
-    zero = ~A.any(axis=1)
-    if zero.any():  # a row of zeros has margin zero, whatever the hyperplane
-        return Separability(False, np.where(zero, 1 / np.count_nonzero(zero), 0.0))
+    return _prepared(_signed_rows(F, y, intercept)).decide()
+
+
+class _Rows(NamedTuple):
+    """Rows A with both sides scaled, and the same in whitened coordinates at unit length."""
+
+    A: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    whitener: np.ndarray
+    Q: np.ndarray
+    length: np.ndarray
+
+    def first(self, n: int) -> _Rows:
+        """The first n rows, in the coordinates of all."""
+        A, row, column, whitener, Q, length = self
+        return _Rows(A[:n], row[:n], column, whitener, Q[:n], length[:n])
+
+    def decide(self) -> Separability:
+        A, row, column, whitener, Q, length = self
+        zero = length == 0
+        if zero.any():  # a row of zeros has margin zero, whatever the hyperplane
+            return Separability(False, np.where(zero, 1 / np.count_nonzero(zero), 0.0))
+        p = Q.shape[1]
+        w = length @ Q  # where all rows are whitened, the least-squares solution of A w = 1
+        fresh = working = np.argsort(Q @ w)[: 3 * p]
+        while not _separates(A, whitener @ w):
+            if not fresh.size:
+                margin = (Q @ w).min() / np.linalg.norm(w)
+                raise ConvergenceError(
+                    "neither proof holds beyond rounding; the best relative margin is "
+                    f"{margin:.1e}: remove nearly dependent features",
+                    Separability(bool(margin > 0), whitener @ w / column),
+                )
+            c = _nearest_in_hull(Q[working])
+            multipliers = np.zeros(len(A))
+            multipliers[working] = c / length[working]
+            multipliers *= multipliers > _EPS * multipliers.max()
+            if _balances(A, multipliers):
+                multipliers /= row
+                return Separability(False, multipliers / multipliers.sum())
+            w = c @ Q[working]
+            margins = Q @ w
+            hard = max(2 * np.count_nonzero(margins <= 0), p // 2)
+            fresh = np.setdiff1d(np.argsort(margins)[:hard], working)
+            if not (fresh.size or _separates(A, whitener @ w)):  # equal margins on the support
+                w = lstsq(Q[working][c > 0], np.ones(np.count_nonzero(c)))[0]
+            working = np.append(working, fresh)
+        return Separability(True, whitener @ w / column)
+
+
+def _prepared(A: np.ndarray) -> _Rows:
+    A, row, column = _equilibrate(A)
     whitener = _whitener(A)
     Q = A @ whitener
-    n, p = Q.shape
-    w = Q.sum(axis=0)  # the least-squares solution of A w = 1
-    length = np.maximum(np.linalg.norm(Q, axis=1), _EPS)
-    Q /= length[:, None]
-    fresh = working = np.argsort(Q @ w)[: 3 * p]
-    while not _separates(A, whitener @ w):
-        if not fresh.size:
-            margin = (Q @ w).min() / np.linalg.norm(w)
-            raise ConvergenceError(
-                f"neither proof holds beyond rounding; the best relative margin is {margin:.1e}: "
-                "remove nearly dependent features",
-                Separability(bool(margin > 0), whitener @ w / column),
-            )
-        c = _nearest_in_hull(Q[working])
-        multipliers = np.zeros(n)
-        multipliers[working] = c / length[working]
-        multipliers *= multipliers > _EPS * multipliers.max()
-        if _balances(A, multipliers):
-            multipliers /= row
-            return Separability(False, multipliers / multipliers.sum())
-        w = c @ Q[working]
-        margins = Q @ w
-        hard = max(2 * np.count_nonzero(margins <= 0), p // 2)
-        fresh = np.setdiff1d(np.argsort(margins)[:hard], working)
-        if not (fresh.size or _separates(A, whitener @ w)):  # equal margins on the support
-            w = lstsq(Q[working][c > 0], np.ones(np.count_nonzero(c)))[0]
-        working = np.append(working, fresh)
-    return Separability(True, whitener @ w / column)
+    length = np.where(A.any(axis=1), np.maximum(np.linalg.norm(Q, axis=1), _EPS), 0)
+    return _Rows(A, row, column, whitener, Q / np.where(length, length, 1)[:, None], length)
 
 
 def _signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
@@ -177,20 +200,20 @@ def simulate_capacity(
     True
     """
     law, d = check_is("law", law, FeatureLaw), check_integer("d", d, 2)
-    F, y = law.sample(4 * law.copies * d, d, check_rng(rng))
+    A = _signed_rows(*law.sample(4 * law.copies * d, d, check_rng(rng)), intercept)
+    rows = _prepared(A)
     low, high = 0, math.inf  # the first `low` samples are separable, the first `high` are not
     while high - low > 1:
-        n = len(y) if high == math.inf else int(low + high) // 2
-        separable, certificate = separability(F[:n], y[:n], intercept=intercept)
+        n = len(A) if high == math.inf else int(low + high) // 2
+        separable, certificate = rows.first(n).decide()
         if not separable:
             high = int(np.flatnonzero(certificate)[-1]) + 1
             continue
-        w, b = (certificate[:-1], certificate[-1]) if intercept else (certificate, 0.0)
-        wrong = np.flatnonzero(y[n:] * (F[n:] @ w + b) <= 0)
-        low = n + int(wrong[0]) if wrong.size else len(y)
-        if low == len(y):
-            more = law.sample(len(y), d, rng)
-            F, y = np.concatenate([F, more.F]), np.concatenate([y, more.y])
+        wrong = np.flatnonzero(A[n:] @ certificate <= 0)
+        low = n + int(wrong[0]) if wrong.size else len(A)
+        if low == len(A):
+            A = np.concatenate([A, _signed_rows(*law.sample(len(A), d, rng), intercept)])
+            rows = _prepared(A)
     return low / d
 
 

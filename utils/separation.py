@@ -85,12 +85,12 @@ class _Direct(Noise):
 
     def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
         rng, n = np.random.default_rng(self.seed), self.L - self.R
-        step = max(1, 2**21 // n)
+        step = max(1, 2**18 // n)
         scale, sums = [], []
         for start in range(0, self.trials, step):
             g = rng.standard_normal((min(step, self.trials - start), n))
             scale.append(tilt * g.max(axis=1))
-            sums.append((f(g) * np.exp(tilt * g - scale[-1][:, None])).sum(axis=-1))
+            sums.append(np.einsum("kij,ij->ki", f(g), np.exp(tilt * g - scale[-1][:, None])))
         return np.concatenate(scale), np.concatenate(sums, axis=1)
 
 
@@ -231,7 +231,7 @@ def _two_gaussians(distance: float, pi: float) -> OracleError:
 def _maximum(model: SparseTokens) -> OracleError:
     """Attention at τ = ∞ compares the largest h with t: P(miss) = Φ(t)^{L−R} Φ(t−θ)^R, any L."""
 
-    def error(t: float) -> float:
+    def error(t: np.ndarray) -> np.ndarray:
         silent = model.L * log_ndtr(t)
         miss = (model.L - model.R) * log_ndtr(t) + model.R * log_ndtr(t - model.theta)
         return model.pi * np.exp(miss) - (1 - model.pi) * np.expm1(silent)
@@ -240,10 +240,10 @@ def _maximum(model: SparseTokens) -> OracleError:
     return OracleError(lowest, threshold=t, tau=math.inf)
 
 
-def _minimum(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+def _minimum(f: Function, low: float, high: float) -> tuple[float, float]:
     """Where f is least on [low, high], and its value there: a grid, then Brent."""
     grid = np.linspace(low, high, 60)
-    k = int(np.argmin([f(x) for x in grid]))
+    k = int(np.argmin(f(grid)))
     bounds = grid[max(k - 1, 0)], grid[min(k + 1, 59)]
     x = minimize_scalar(f, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x
     return float(x), float(f(x))
@@ -409,7 +409,10 @@ def predict_error(
     if kind == "bayes" or (kind == "attention" and frozen):
         return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
     t = 1.0 if tau is None else tau
-    h = theta + ndtri(qmc.Sobol(R, seed=0).random(2 ** (11 if R == 1 else 14)))
+    if R == 1:
+        h, weight = theta + GRID[::10, None], NORMAL[::10] / NORMAL[::10].sum()
+    else:
+        h, weight = theta + ndtri(qmc.Sobol(R, seed=0).random(2**14)), np.full(2**14, 2.0**-14)
     with np.errstate(over="ignore"):
         if kind == "attention":
             A = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
@@ -418,7 +421,11 @@ def predict_error(
             variance = NORMAL @ (psi - NORMAL @ psi) ** 2
             A = (h * phi(t * h) - NORMAL @ psi) / math.sqrt(L * variance)
     shift = A.sum(axis=1)
-    s, error = _minimum(lambda s: pi * ndtr(s - shift).mean() + (1 - pi) * ndtr(-s), -9.0, 9.0)
+
+    def risk(s: np.ndarray) -> np.ndarray:
+        return pi * (ndtr(np.subtract.outer(s, shift)) @ weight) + (1 - pi) * ndtr(-s)
+
+    s, error = _minimum(risk, -9.0, 9.0)
     return OracleError(error, threshold=s, tau=t)
 
 
@@ -475,12 +482,13 @@ def required_theta(
     phi: Function = np.tanh,
     rng: np.random.Generator | None = None,
     trials: int = 4_000,
+    noise: Noise | None = None,
 ) -> tuple[float, float]:
     """The θ at which the error of `kind` is `error`, and its standard error.
 
-    With `rng` by `oracle_error`: all θ are tried on the same noise, so that the error falls
-    smoothly, and the standard error of θ is that of the error divided by its slope. Without `rng`
-    by `predict_error`, exact at every L only for linear classifiers.
+    With `rng` or `noise` by `oracle_error`: all θ are tried on the same noise, so that the error
+    falls smoothly, and the standard error of θ is that of the error divided by its slope. Without
+    either by `predict_error`, exact at every L only for linear classifiers.
 
     >>> [round(required_theta(kind, 10**4)[0], 2) for kind in ("pooled", "bayes")]
     [328.97, 5.57]
@@ -490,7 +498,8 @@ def required_theta(
     check_choice("kind", kind, KINDS)
     pi = SparseTokens(L, R, 0.0, pi).pi
     check_real("error", error, 0, min(pi, 1 - pi), open_low=True, open_high=True)
-    noise = None if rng is None else sample_noise(L, R, trials, rng)
+    if noise is None and rng is not None:
+        noise = sample_noise(L, R, trials, rng)
 
     def at(theta: float, tau: float | None = tau) -> OracleError:
         model = SparseTokens(L=L, R=R, theta=theta, pi=pi)
