@@ -154,6 +154,20 @@ def test_more_nodes_converge_and_weights_sum_to_one():
         assert not a[y < 0].any()
 
 
+@pytest.mark.parametrize(("L", "R"), [(10, 1), (5, 5), (100, 3)])
+def test_merging_points_into_nodes_keeps_two_moments_of_each_class(L, R):
+    law = attention(SparseTokens(L, R, 4.0, 0.3), temperature=1.5, cos=0.8)
+    every = attention(law.model, temperature=1.5, cos=0.8, resolution=None).nodes
+    assert len(every.y) == 2**16 and all(map(np.array_equal, every, law.points))
+    for label in (1, -1):
+        moments = []
+        for y, a, c, r, weight in (every, law.nodes):
+            x, w = np.array([a, c, r])[:, y == label], weight[y == label]
+            moments.append(np.column_stack([w @ x.T, (w * x) @ x.T]))
+        assert np.allclose(*moments, rtol=1e-9, atol=1e-12)
+    assert all(map(np.array_equal, pooled(law.model).points, pooled(law.model).nodes))
+
+
 def test_temperature_zero_is_exactly_pooled():
     model = SparseTokens(10, 2, 3.0, 0.4)
     cold, mean = attention(model, temperature=0, cos=0.7), pooled(model)

@@ -67,9 +67,9 @@ GOOD = {  # function: arguments that work
 NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
 OPTIONAL = [
     (predict_readout, "start"), (critical_theta, "tau"), (oracle_error, "tau"),
-    (predict_error, "tau"),
+    (predict_error, "tau"), (attention, "resolution"),
 ]  # fmt: skip
-ROWS = [(call, name) for call, good in GOOD.items() for name in good] + OPTIONAL
+ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in good] + OPTIONAL))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cholesky, lstsq, solve_triangular, svd
 from scipy.optimize import nnls
 from scipy.special import ndtr
 
-from utils.laws import FeatureLaw, Nodes
+from utils.laws import FeatureLaw
 from utils.records import ConvergenceError
 from utils.validation import (
     check_array,
@@ -245,7 +245,7 @@ def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
     3.700033
     """
     intercept = check_flag("intercept", intercept)
-    y, a, c, r, weight = _fine_nodes(check_is("law", law, FeatureLaw))
+    y, a, c, r, weight = check_is("law", law, FeatureLaw).points
     signal = law.theta * a
     columns = [law.cos * signal + c, math.sqrt(1 - law.cos**2) * signal] if law.query else [signal]
     κ = len(columns) - 1
@@ -282,17 +282,6 @@ def _minimum(
         β = β + step
         J, gradient, hessian = trial
     return J, β, False
-
-
-def _fine_nodes(law: FeatureLaw) -> Nodes:
-    """The law's quadrature before its points are averaged over cells: capacity lives on tails."""
-    if not hasattr(law, "cloud"):
-        return law.nodes
-    parts = []
-    for label, share in (1, law.pi), (-1, 1 - law.pi):
-        (a, c, r), weight = law.cloud(label)
-        parts.append((np.full(len(r), label), a, c, r, share * weight))
-    return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _expected_square(

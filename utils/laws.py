@@ -94,6 +94,11 @@ class FeatureLaw:
         """Deterministic quadrature nodes of (y, a, c, r)."""
         raise NotImplementedError
 
+    @property
+    def points(self) -> Nodes:
+        """The finest rule there is, before points are merged into nodes."""
+        return self.nodes
+
     def sample(self, n: int, d: int, rng: np.random.Generator) -> Features:
         """Draw n features at token dimension d; ξ = e₁ and q̂ = s_q e₁ + √(1−s_q²) e₂.
 
@@ -190,7 +195,7 @@ class _Vectorized(_TwoGaussians):
 
 @lru_cache(maxsize=4)
 def _draws(signal: int, noise: int) -> tuple[list[tuple[Array, Array]], Array]:
-    """For each group the largest normals, in order, and three more if there are tokens left; weights.
+    """Of each group the largest normals, in order, and three more if tokens are left; the weights.
 
     The first uniform of a group becomes u²(3 − 2u): more points where the largest value is unusual.
     """
@@ -244,23 +249,31 @@ def _group(g: Array, others: Array, count: int, T: float) -> tuple[Array, Array]
 def _cells(place: Array, weight: Array, most: int) -> Array:
     """Divide weighted points (axes, n) into at most `most` cells of small variance; each point's.
 
-    Cells are halved at their mean across their widest axis, those of largest spread first.
+    The cells of largest spread are cut across their widest axis, halfway between the means of what
+    lies above and below their mean. Spread counts more where r, the last axis, is small.
     """
     cell, count = np.zeros(len(weight), int), 1
+    severity = weight / place[-1]
     while True:
         mass = np.bincount(cell, weight, count)
         mean = np.array([np.bincount(cell, weight * x, count) for x in place]) / mass
         off = place - mean[:, cell]
-        spread = np.array([np.bincount(cell, weight * x * x, count) for x in off])
+        spread = np.array([np.bincount(cell, severity * x * x, count) for x in off])
         widest, spread = spread.argmax(axis=0), spread.max(axis=0)
         large = np.argsort(-spread)[: most - count]
-        large = large[spread[large] > max(spread.max() / 4, 1e-30)]
+        large = large[spread[large] > max(spread.max() / 2, 1e-30)]
         if not large.size:
             return cell
         fresh = np.full(count, -1)
         fresh[large] = count + np.arange(large.size)
-        above = np.flatnonzero((fresh[cell] >= 0) & (off[widest[cell], np.arange(len(cell))] > 0))
-        cell[above] = fresh[cell[above]]
+        moving = np.flatnonzero(fresh[cell] >= 0)
+        inside = cell[moving]
+        x, w = off[widest[inside], moving], weight[moving]
+        above, moment = (np.bincount(inside, w * part, count) for part in (x > 0, x.clip(0)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            cut = moment / 2 * (1 / above - 1 / (mass - above))
+        up = x > cut[inside]
+        cell[moving[up]] = fresh[inside[up]]
         count += large.size
 
 
@@ -270,7 +283,7 @@ class _Attention(FeatureLaw):
 
     model: SparseTokens = field(repr=False)
     temperature: float
-    resolution: int
+    resolution: int | None
 
     def coefficients(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         parts = np.array_split(y, 1 + len(y) * self.model.L // _BLOCK)  # bounded memory
@@ -301,9 +314,20 @@ class _Attention(FeatureLaw):
         spread = np.sqrt(p * p * P[2] + s * s * S[2])
         return np.array([p * P[0], p * P[1] + s * S[1], spread]) / total, weight
 
+    @property
+    def points(self) -> Nodes:
+        """Both clouds."""
+        parts = []
+        for label, share in (1, self.pi), (-1, 1 - self.pi):
+            (a, c, r), weight = self.cloud(label)
+            parts.append((np.full(len(r), label), a, c, r, share * weight))
+        return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
+
     @cached_property
     def nodes(self) -> Nodes:
         """Four points in each cell of the two clouds, two thirds of them for the positives."""
+        if self.resolution is None:
+            return self.points
         parts = []
         for label, share in (1, self.pi), (-1, 1 - self.pi):
             cloud, weight = self.cloud(label)
@@ -386,7 +410,7 @@ def gaussian_mixture(
 
 
 def attention(
-    model: SparseTokens, *, temperature: float, cos: float, resolution: int = 1536
+    model: SparseTokens, *, temperature: float, cos: float, resolution: int | None = 1536
 ) -> FeatureLaw:
     """Attention features Xᵀ softmax(βXq), for a query q independent of the sample.
 
@@ -396,7 +420,8 @@ def attention(
     ----------
     temperature : T = β|q| ≥ 0; at 0 this is the pooled law, without a special direction
     cos : s_q = cosine of q with ξ, in [−1, 1]
-    resolution : number of quadrature nodes, from 24 to 2¹⁵
+    resolution : number of quadrature nodes, from 24 to 2¹⁵; None keeps all points of the cloud, the
+        cheaper way if the law is used once, and with the square loss
 
     Examples
     --------
@@ -409,7 +434,8 @@ def attention(
     """
     m = check_model(model)
     T, cos = check_real("temperature", temperature, 0), check_real("cos", cos, -1, 1)
-    resolution = check_integer("resolution", resolution, 24, 2**_CLOUD)
+    if resolution is not None:
+        resolution = check_integer("resolution", resolution, 24, 2**_CLOUD)
     r = m.L**-0.5
     if T == 0:
         return _TwoGaussians(

@@ -69,9 +69,12 @@ class SparseTokens:
         Any other ξ is a rotation away, and every learner in the book commutes with rotations.
         """
         d, y = check_integer("d", d, 1), self.sample_labels(n, rng)
-        where = np.zeros((len(y), self.L), dtype=bool)
-        where[:, : self.R] = y[:, None] > 0
-        where = rng.permuted(where, axis=1)
+        where, rows = np.zeros((len(y), self.L), dtype=bool), np.arange(len(y))
+        for last in range(self.L - self.R, self.L):  # Floyd: all R-subsets are equally likely
+            place = rng.integers(last + 1, size=len(y))
+            place[where[rows, place]] = last
+            where[rows, place] = True
+        where &= y[:, None] > 0
         X = rng.standard_normal((len(y), self.L, d))
         X[:, :, 0] += self.theta * where
         return Tokens(X, y, where)
