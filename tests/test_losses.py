@@ -112,6 +112,9 @@ def test_bad_arguments_are_refused():
         for step in ([1.0, -1.0], np.inf, np.nan, None, "1"):
             with pytest.raises(ValueError, match="step must be finite and ≥ 0"):
                 loss.prox(0.0, step, 1)
+        for omega in (np.inf, [0.0, -np.inf], None, "1"):
+            with pytest.raises(ValueError, match="omega must be finite"):
+                loss.prox(omega, 1.0, 1)
         for y in (0, [1, 2], np.nan, None, "1", 1j):
             with pytest.raises(ValueError, match="y must be -1 or \\+1"):
                 loss.prox(0.0, 1.0, y)

@@ -32,16 +32,18 @@ class Loss(Protocol):
 
 
 def _checked(**values: ArrayLike) -> Iterator[Array]:
-    """Every argument as floats: `y` in {−1, +1}, `step` finite and ≥ 0, anything real else."""
+    """Every argument as floats: y in {−1, +1}, step finite and ≥ 0, omega finite or NaN, any z."""
+    rules = {"y": "-1 or +1", "omega": "finite", "step": "finite and ≥ 0"}
     for name, value in values.items():
-        array, allowed = np.asarray(value), {"y": "-1 or +1", "step": "finite and ≥ 0"}.get(name)
+        array = np.asarray(value)
         if not (
             array.dtype.kind in "iuf"
             and (name != "y" or np.all(np.abs(array) == 1))
+            and (name != "omega" or not np.isinf(array).any())
             and (name != "step" or np.all((array >= 0) & (array < np.inf)))
         ):
-            given = f"{name} = {value!r}"
-            raise ValueError(f"{given} is not allowed: {name} must be {allowed or 'real numbers'}")
+            allowed = rules.get(name, "real numbers")
+            raise ValueError(f"{name} = {value!r} is not allowed: {name} must be {allowed}")
         yield np.asarray(array, dtype=float)
 
 
