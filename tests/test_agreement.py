@@ -252,6 +252,15 @@ def test_extrapolation_of_a_line_is_exact():
     assert error == pytest.approx(0, abs=1e-12)
 
 
+def test_the_caption_counts_the_fewest_trials_at_any_size():
+    rng = np.random.default_rng(15)
+    found = agree(
+        0.0, [rng.normal(size=n) for n in (9, 5, 7)], sizes=(10, 20, 40), claim="few-trials"
+    )
+    assert (found.trials, found.sizes) == (5, 3)
+    assert "over 5 trials or more at each of 3 sizes" in repr(found)
+
+
 def test_sizes_extrapolate_every_field():
     rng, sizes = np.random.default_rng(14), (100, 200, 400)
     trials = [readouts(rng, trials=5, spread=0.02, shift=3 / d) for d in sizes]

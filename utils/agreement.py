@@ -61,13 +61,15 @@ class Row(NamedTuple):
 class Agreement:
     """What `agree` found: a claim, its rows, and the |z| that no row may exceed.
 
-    `false_alarm` is the probability that at least one row of a true claim is refused.
+    `false_alarm` is the probability that at least one row of a true claim is refused; `sizes` is
+    the number of sizes d from which the simulations were extrapolated.
     """
 
     claim: str
     rows: tuple[Row, ...]
     false_alarm: float
     limit: float
+    sizes: int = 1
 
     @property
     def holds(self) -> bool:
@@ -76,7 +78,7 @@ class Agreement:
 
     @property
     def trials(self) -> int | None:
-        """The fewest trials behind a row; None where a standard error was given instead."""
+        """The fewest trials behind a row, at any size; None where a standard error was given."""
         return min((row.trials for row in self.rows if row.trials is not None), default=None)
 
     def __getitem__(self, name: str) -> Row:
@@ -88,6 +90,7 @@ class Agreement:
     def _verdict(self) -> str:
         verdict = "agrees" if self.holds else "DISAGREES"
         trials = f" over {self.trials} trials" if self.trials else ""
+        trials += f" or more at each of {self.sizes} sizes" if self.sizes > 1 else ""
         if not any(row.standard_error for row in self.rows):
             return f"{verdict}{trials} without any spread: equality is asked for"
         limit = f"|z| ≤ {self.limit:.1f} in {len(self.rows)} row{'s' * (len(self.rows) > 1)}"
@@ -211,7 +214,10 @@ def agree(
         _check_iterable("simulations", simulations)
         groups = [_trials(group, names, shape) for group in simulations]
         estimates = {
-            name: (*_extrapolate(sizes, [group[name] for group in groups]), len(groups[0][name]))
+            name: (
+                *_extrapolate(sizes, [group[name] for group in groups]),
+                min(len(group[name]) for group in groups),
+            )
             for name in names
         }
     else:
@@ -221,7 +227,7 @@ def agree(
         }
     rows = tuple(_row(name, predicted[name], *estimates[name], exact) for name in names)
     limit = float(stats.norm.isf(false_alarm / len(rows) / 2))
-    agreement = Agreement(claim, rows, false_alarm, limit)
+    agreement = Agreement(claim, rows, false_alarm, limit, 1 if sizes is None else len(groups))
     if not agreement.holds:
         raise AgreementError(agreement)
     return agreement

@@ -1,6 +1,6 @@
 """The look of the book: lines are theory, dots are simulation, bands are ±1 standard error.
 
-A figure is a sentence in a small grammar:
+A figure is a sentence in a small grammar::
 
     fig, ax = panels()
     theory(ax, alphas, errors, model="attention", label="attention")

@@ -203,7 +203,7 @@ def _draws(signal: int, noise: int) -> tuple[list[tuple[Array, Array]], Array]:
     tops = [count if count <= _EXACT else _TOP for count in counts]
     widths = [top + 3 * (top < count) for top, count in zip(tops, counts, strict=True)]
     u = qmc.Sobol(sum(widths), bits=30, rng=0).random_base2(_CLOUD)
-    groups, weight = [], 1.0
+    groups, weight = [], np.ones(len(u))
     for count, top, part in zip(counts, tops, np.split(u, widths[:1], axis=1), strict=True):
         part = np.clip(part, 2.0**-31, 1 - 2.0**-31)
         if count:
