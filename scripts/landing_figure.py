@@ -2,8 +2,9 @@
 
     python -m scripts.landing_figure        writes _static/needle.png
 
-Lines are the test error with the best threshold at each signal strength, dots are the errors of
-the same rule on fresh samples of the model. Attention uses the query √(2 log L) ξ.
+Lines are the test error with the best threshold at each signal strength: a formula for averaging,
+2000 bags of noise for the others. Dots are the errors of the same rule on fresh samples of the
+model. Attention uses the query √(2 log L) ξ.
 """
 
 from __future__ import annotations
@@ -30,24 +31,25 @@ def needle(theta: float) -> SparseTokens:
 def measured(
     kind: str, theta: float, rule: OracleError, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Share of errors among fresh samples, and its standard error."""
-    X, y, _ = needle(theta).sample(1000, 1, rng)
-    g = X[:, :, 0]
-    score = g.mean(axis=1)
-    if kind == "attention":
-        score, cut = (softmax(TAU * g, axis=1) * g).sum(axis=1), rule.threshold
-    else:
-        cut = theta / L / 2
-    wrong = ((score > cut) != (y > 0)).mean()
-    return wrong, np.sqrt(max(wrong * (1 - wrong), 1e-3) / len(y))
+    """Share of errors among 4000 fresh samples, and its standard error."""
+    wrong = []
+    for _ in range(4):
+        X, y, _ = needle(theta).sample(1000, 1, rng)
+        g = X[:, :, 0]
+        score, cut = g.mean(axis=1), theta / L / 2
+        if kind == "attention":
+            score, cut = (softmax(TAU * g, axis=1) * g).sum(axis=1), rule.threshold
+        wrong.append((score > cut) != (y > 0))
+    share = np.mean(wrong)
+    return share, np.sqrt(max(share * (1 - share), 1e-3) / np.size(wrong))
 
 
 def draw(target: Path) -> None:
     """Compute everything and write the picture."""
     rng = np.random.default_rng(0)
     noise = sample_noise(L, 1, 2000, rng)
-    wide, steep = np.geomspace(1, 500, 41), np.append(np.geomspace(1, 10, 17), 500.0)
-    curves = {"pooled": (wide, 1, 6), "attention": (steep, 1, 2), "bayes": (steep, 0, 0)}
+    wide, steep = np.geomspace(1, 500, 41), np.append(np.geomspace(1, 10, 65), 500.0)
+    curves = {"pooled": (wide, 1, 6), "attention": (steep, 4, 8), "bayes": (steep, 0, 0)}
     labels = {"pooled": "averaging", "attention": "attention", "bayes": "best possible"}
     fig, ax = panels()
     for kind, (grid, first, step) in curves.items():
@@ -67,7 +69,7 @@ def draw(target: Path) -> None:
         x="strength θ of one needle among 10 000 tokens",
         y="test error",
         log="x",
-        ylim=(0, 0.52),
+        ylim=(0, 0.53),
         legend=(0.36, 0.3),
     )
     fig.savefig(target)

@@ -7,10 +7,10 @@ downstream (readouts, asymptotics, capacity) takes a `FeatureLaw` and knows noth
 How the attention law is integrated
 -----------------------------------
 Signal tokens are exchangeable among themselves, and so are noise tokens; (a, c, r) needs only
-S₀ = Σe^{Tg}, S₁ = Σg e^{Tg}, S₂ = Σe^{2Tg} over each of the two groups. A group is drawn from its
-largest value downwards, so the coordinates come in the order in which they matter. Up to `_EXACT`
-tokens this is exact; beyond, the `_TOP` largest are followed by the three sums over all smaller
-ones as Gaussians with their exact conditional mean and covariance, at the same cost for any L.
+S₀ = Σ exp(Tg), S₁ = Σ g exp(Tg), S₂ = Σ exp(2Tg) over each of the two groups. A group is drawn from
+its largest value downwards, so the coordinates come in the order in which they matter. Up to 12
+tokens this is exact; beyond, the 6 largest are followed by the three sums over all smaller ones as
+Gaussians with their exact conditional mean and covariance, at the same cost for any L.
 2¹⁵ weighted Sobol points in these coordinates, denser where the largest value is unusual, make a
 cloud good to about 5e-5 in an error rate. The cloud is divided into cells of small variance in
 (θa, c, r), and each cell is replaced by the four corners of the tetrahedron with its mean and
