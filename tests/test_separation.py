@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 from scipy.special import expit, ndtr, softmax
 from scipy.stats import ks_2samp
 
@@ -369,6 +370,27 @@ def test_gaussian_law_for_many_needles_and_rare_ones(R, pi):
     assert abs(z_score(simulated, predict_error("elementwise", model, phi=lambda x: x))) < Z
 
 
+@pytest.mark.parametrize("phi", [np.tanh, np.square, np.exp])
+@pytest.mark.parametrize(("L", "theta"), [(100, 4.0), (10**8, 9.0)])
+def test_gaussian_law_against_adaptive_quadrature(L, theta, phi):
+    def psi(h):
+        return h * phi(h)
+
+    def mean(f):
+        return quad(lambda g: f(g) * np.exp(-g * g / 2), -12, 12, limit=500)[0] / np.sqrt(2 * np.pi)
+
+    center = mean(psi)
+    scale = np.sqrt(L * (mean(lambda g: psi(g) ** 2) - center**2))
+
+    def risk(s):
+        miss = mean(lambda g: ndtr(s - (psi(theta + g) - center) / scale))
+        return 0.5 * miss + 0.5 * ndtr(-s)
+
+    found = predict_error("elementwise", SparseTokens(L, 1, theta, 0.5), phi=phi)
+    assert found.error == pytest.approx(risk(found.threshold), abs=1e-8)
+    assert found.error <= min(risk(found.threshold + step) for step in (-0.01, 0.01)) + 1e-8
+
+
 def test_leading_law_knows_when_to_answer_always_yes():
     for R in (1, 3):
         weak = SparseTokens(L=10**6, R=R, theta=0.0, pi=0.9)
@@ -389,7 +411,10 @@ def test_weight_on_the_needles(L, R, tau):
 
 @pytest.mark.parametrize(("kind", "R"), [("pooled", 2), ("attention", 1), ("bayes", 2)])
 def test_required_theta_inverts_the_error(kind, R):
-    theta, _ = required_theta(kind, 10**5, error=0.02, R=R, pi=0.1, rng=rng(23), trials=500)
+    noise = sample_noise(10**5, R, 500, rng(23))
+    theta, _ = required_theta(kind, 10**5, error=0.02, R=R, pi=0.1, noise=noise)
+    again, _ = required_theta(kind, 10**5, error=0.02, R=R, pi=0.1, rng=rng(23), trials=500)
+    assert theta == again
     model = SparseTokens(L=10**5, R=R, theta=theta, pi=0.1)
     result = oracle_error(kind, model, rng=rng(24), trials=5000)
     spread = max(3.4 * result.standard_error, 1e-6)  # the 500 trials behind θ and these 5000
