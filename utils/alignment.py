@@ -2,7 +2,7 @@
 
 The steps start from w = b = q = 0 on n₀ = α₀d samples. The first moves w and b (rates η_w, η_b),
 the second moves q. In both losses ℓ'(t; y) = −κ_y + g(t) with an odd g, κ_y = −ℓ'(0; y), so with
-h_i = ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i), X̄_i = X_iᵀ1/L and the centring matrix P = I − 11ᵀ/L,
+h_i = ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i), X̄_i = X_iᵀ1/L and the centering matrix P = I − 11ᵀ/L,
 
     w⁽¹⁾ = (η_w/n₀) Σ κ_{y_i} X̄_i,   b⁽¹⁾ = (η_b/n₀) Σ κ_{y_i},
     q⁽²⁾ = −(1/(n₀L)) Σ h_i X_iᵀ P X_i w⁽¹⁾
@@ -53,7 +53,7 @@ def _rule(loss: str, lr_w: float, lr_b: float) -> _Rule:
 
 
 def _spread(model: SparseTokens) -> float:
-    """s = √(R(L−R)/L), the length of the centred indicator of the signal tokens."""
+    """s = √(R(L−R)/L), the length of the centered indicator of the signal tokens."""
     return math.sqrt(model.R * (model.L - model.R) / model.L)
 
 
@@ -205,7 +205,7 @@ def simulate_alignment(
     "dense" takes the two steps literally on token tensors, O(n₀Ld) time, in blocks of bounded
     memory. "exact" draws the returned numbers from the same law in O(n₀) time and memory, whatever
     L and d: it needs one Gaussian for each sample's score, and one Gaussian and one χ²_{L−2} for
-    its centred tokens.
+    its centered tokens.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def _ridge(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, floa
                 gram -= n * np.outer(offset, offset)
                 gram[np.diag_indices(p)] += n * lam
                 w = solve(gram, F.T @ target, assume_a="pos", overwrite_a=True)
-            else:  # F Fᵀ, centred, invertible on what is orthogonal to 1, and made so along 1
+            else:  # F Fᵀ, centered, invertible on what is orthogonal to 1, and made so along 1
                 gram = F @ F.T
                 if intercept:
                     along = F @ offset
