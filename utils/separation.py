@@ -508,12 +508,17 @@ def required_theta(
         return oracle_error(kind, model, tau=tau, phi=phi, noise=noise)
 
     def solve(tau: float | None, guess: float) -> float:
-        high = guess
+        low, high = 0.8 * guess, 1.2 * guess
         while at(high, tau).error > error:
-            high *= 1.5
-        return float(brentq(lambda x: at(x, tau).error - error, 0, high, rtol=1e-5))
+            low, high = high, 2 * high
+        while at(low, tau).error <= error:
+            low, high = low / 2, low
+        return float(brentq(lambda x: at(x, tau).error - error, low, high, rtol=precision))
 
-    theta = critical_theta(L) + 2
+    theta, precision = critical_theta(L) + 2, 1e-5
+    if noise is not None:
+        precision = 1e-4  # below any standard error
+        theta = required_theta(kind, L, error=error, R=R, pi=pi, tau=tau, phi=phi)[0]
     if kind == "attention" and tau is None and noise is not None:
         for _ in range(2):  # the error is flat in τ near the best one
             theta = solve(tau := at(theta).tau, theta)
