@@ -166,6 +166,14 @@ def test_binned_and_direct_noise_give_the_same_errors(L, R, trials):
         assert abs(z_score(*pair)) < Z
 
 
+def test_tokens_drawn_again_are_those_that_were_kept(monkeypatch):
+    kept = sample_noise(5000, 2, 200, rng(15), method="direct")
+    sums = kept.tilted(1.5, lambda g: g[None])
+    monkeypatch.setattr(separation, "KEPT", 0)
+    again = sample_noise(5000, 2, 200, rng(15), method="direct")
+    assert all(map(np.array_equal, sums, again.tilted(1.5, lambda g: g[None])))
+
+
 @pytest.mark.parametrize(("L", "tau"), [(10**4, 2.0), (10**8, 3.0), (10**12, 3.7), (10**12, 7.4)])
 def test_share_of_variance_lost_in_bins_is_below_its_bound(L, tau):
     """Not statistical: Σ_b p_b Var(e^{τg} | bin b) over Σ_b p_b E[e^{2τg} | bin b]."""

@@ -16,7 +16,7 @@ a statistic T with a threshold. Three ideas carry the module:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
@@ -28,7 +28,7 @@ from scipy.stats import qmc
 from utils.model import SparseTokens
 from utils.validation import check_choice, check_integer, check_is, check_real, check_rng
 
-TAIL, BIN_WIDTH, STRATA, BLOCK = 64, 0.05, 8, 10_000
+TAIL, BIN_WIDTH, STRATA, BLOCK, KEPT = 64, 0.05, 8, 10_000, 2**24
 Function = Callable[[np.ndarray], np.ndarray]
 KINDS = ("pooled", "vectorized", "attention", "elementwise", "bayes")
 
@@ -79,16 +79,23 @@ class Noise:
 
 @dataclass(frozen=True)
 class _Direct(Noise):
-    """Every token is drawn; the stream is replayed for each sum, so memory does not grow with L."""
+    """Every token is drawn: few are kept, many are drawn again for each sum, in bounded memory."""
 
     seed: int
 
-    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
+    def _blocks(self) -> Iterator[np.ndarray]:
         rng, n = np.random.default_rng(self.seed), self.L - self.R
         step = max(1, 2**18 // n)
-        scale, sums = [], []
         for start in range(0, self.trials, step):
-            g = rng.standard_normal((min(step, self.trials - start), n))
+            yield rng.standard_normal((min(step, self.trials - start), n))
+
+    @cached_property
+    def _kept(self) -> list[np.ndarray]:
+        return list(self._blocks()) if self.trials * self.L <= KEPT else []
+
+    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
+        scale, sums = [], []
+        for g in self._kept or self._blocks():
             scale.append(tilt * g.max(axis=1))
             sums.append(np.einsum("kij,ij->ki", f(g), np.exp(tilt * g - scale[-1][:, None])))
         return np.concatenate(scale), np.concatenate(sums, axis=1)
