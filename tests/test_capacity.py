@@ -196,6 +196,24 @@ def test_simulations_extrapolate_to_the_prediction(law, trials):
 
 
 @pytest.mark.parametrize(
+    ("law", "d"),
+    [(COIN, 12), (pooled(PAPER), 12), (attention(PAPER, temperature=2.0, cos=0.8), 6)],
+    ids=["coin", "pooled", "attention"],
+)
+def test_the_last_separable_prefix_against_separate_decisions(law, d):
+    """Bisection shares one whitening among all prefixes; here each prefix is decided afresh."""
+    for seed in range(8):
+        last = round(d * simulate_capacity(law, d, np.random.default_rng(seed)))
+        rng = np.random.default_rng(seed)
+        F, y = law.sample(4 * law.copies * d, d, rng)
+        while len(y) <= last:
+            more = law.sample(len(y), d, rng)
+            F, y = np.concatenate([F, more.F]), np.concatenate([y, more.y])
+        assert separability(F[:last], y[:last]).separable
+        assert not separability(F[: last + 1], y[: last + 1]).separable
+
+
+@pytest.mark.parametrize(
     ("law", "d", "reach"),
     [(pooled(PAPER), 500, 3.0), (attention(PAPER, temperature=2.0, cos=0.8), 250, 29.0)],
     ids=["pooled", "attention"],

@@ -19,6 +19,7 @@ from scipy.stats import ks_2samp
 
 from utils import separation
 from utils.model import SparseTokens
+from utils.records import ConvergenceError
 from utils.separation import (
     OracleError,
     critical_theta,
@@ -427,6 +428,12 @@ def test_required_theta_inverts_the_error(kind, R):
     result = oracle_error(kind, model, rng=rng(24), trials=5000)
     spread = max(3.4 * result.standard_error, 1e-6)  # the 500 trials behind θ and these 5000
     assert abs(result.error - 0.02) < Z * spread
+
+
+def test_a_needle_that_is_never_found_is_said_so():
+    for options in ({}, {"rng": rng(25), "trials": 200}):
+        with pytest.raises(ConvergenceError, match="no θ brings the error of 'elementwise'"):
+            required_theta("elementwise", 1000, phi=lambda u: 1.0 * (u < 0), **options)
 
 
 # -------------------------------------------------------------------------------- bad input

@@ -26,6 +26,7 @@ from scipy.special import expit, log_ndtr, logit, logsumexp, ndtr, ndtri
 from scipy.stats import qmc
 
 from utils.model import SparseTokens
+from utils.records import ConvergenceError
 from utils.validation import check_choice, check_integer, check_is, check_real, check_rng
 
 TAIL, BIN_WIDTH, STRATA, BLOCK, KEPT = 64, 0.05, 8, 10_000, 2**24
@@ -496,6 +497,7 @@ def required_theta(
     With `rng` or `noise` by `oracle_error`: all θ are tried on the same noise, so that the error
     falls smoothly, and the standard error of θ is that of the error divided by its slope. Without
     either by `predict_error`, exact at every L only for linear classifiers.
+    `ConvergenceError` if no θ is enough, for example for an element-wise φ that vanishes at +∞.
 
     >>> [round(required_theta(kind, 10**4)[0], 2) for kind in ("pooled", "bayes")]
     [328.97, 5.57]
@@ -517,6 +519,8 @@ def required_theta(
     def solve(tau: float | None, guess: float) -> float:
         low, high = 0.8 * guess, 1.2 * guess
         while at(high, tau).error > error:
+            if high > 1e100:
+                raise ConvergenceError(f"no θ brings the error of {kind!r} down to {error}", high)
             low, high = high, 2 * high
         while at(low, tau).error <= error:
             low, high = low / 2, low
