@@ -22,6 +22,13 @@ import nbformat
 from scripts.run_notebooks import chapters
 
 MAX_LINES, MAX_MEDIAN_LINES, MIN_EXERCISES, MAX_MEGABYTES = 20, 6, 5, 3
+MAX_VISIBLE, MAX_RUN, MAX_BEFORE_FIGURE, MIN_PROOFS, MIN_QUICK_CHECKS = 150, 2, 3, 2, 5
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+STATEMENTS = ("theorem", "proposition", "lemma", "corollary", "conjecture")
+STATUSES = ("paper", "classical", "proved here", "derived here", "conjectured", "measured")
+KINDS = ("Proof", "Computation", "Experiment", "Modelling", "Method")
+STATUS = re.compile(rf"\s*\*\*Status:\*\* (?P<status>{'|'.join(STATUSES)})[.;]")
+MARK = re.compile(rf"\s*\*(?P<kind>{'|'.join(KINDS)}) · ★{{1,3}} · \d+ min\*[ ]*(?:\n|$)")
 CAPTION = re.compile(r"\*\*Figure (\w+\.\d+)\.\*\* \S")
 FIGURE_TYPES = ("image/", "application/vnd.jupyter.widget-view+json")
 AGREEMENT_TYPE = "application/vnd.agreement+json"
@@ -58,6 +65,27 @@ class Chapter:
         return [(i, cell) for i, cell in enumerate(self.cells) if cell.cell_type == "markdown"]
 
     @cached_property
+    def solved(self) -> set[int]:
+        """The cells between the start and the end of a solution."""
+        inside, found = False, set()
+        for i, cell in enumerate(self.cells):
+            marks = re.findall(r"\{solution-(start|end)\}", cell.source)
+            if cell.cell_type == "markdown" and marks:
+                inside = marks[-1] == "start"
+            elif inside:
+                found.add(i)
+        return found
+
+    @cached_property
+    def visible(self) -> list[tuple[int, Any]]:
+        """The code cells whose code the page shows: not folded, and in no solution."""
+        return [
+            (i, cell)
+            for i, cell in self.code
+            if i not in self.solved and not FOLDED & set(cell.metadata.get("tags", []))
+        ]
+
+    @cached_property
     def directives(self) -> list[tuple[int, str, str, str]]:
         """(cell, name, argument, the text after it) of every MyST directive, in order."""
         return [
@@ -65,6 +93,43 @@ class Chapter:
             for i, cell in self.prose
             for match in DIRECTIVE.finditer(cell.source)
         ]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A definition, theorem, exercise …: a fenced directive, and the text that follows it."""
+
+    kind: str
+    title: str
+    label: str | None
+    body: str
+    after: str
+
+    @property
+    def status(self) -> str | None:
+        """Who vouches for a statement, from the paragraph that follows its box."""
+        found = STATUS.match(self.after)
+        return found["status"] if found else None
+
+    @property
+    def mark(self) -> str | None:
+        """The kind of an exercise, from its first line."""
+        found = MARK.match(self.after if self.kind.endswith("-start") else self.body)
+        return found["kind"] if found else None
+
+
+def boxes(source: str) -> Iterator[Box]:
+    """Every fenced directive of a markdown cell, in order."""
+    for match in DIRECTIVE.finditer(source):
+        fence, rest = match["fence"], source[match.end() :]
+        end = re.search(rf"^{fence[0]}{{{len(fence)},}}[ ]*$", rest, re.M)
+        inner, after = (rest[: end.start()], rest[end.end() :]) if end else (rest, "")
+        options = re.match(r"(?:\n:[\w-]+:[^\n]*)*", inner)
+        options = options[0] if options else ""
+        label = re.search(r":label: *(\S+)", options)
+        body = inner[len(options) :]
+        title = match["argument"].strip()
+        yield Box(match["name"], title, label[1] if label else None, body, after)
 
 
 def mime_types(cell: Any) -> set[str]:
@@ -197,6 +262,72 @@ def check_agreement(chapter: Chapter) -> Iterator[str]:
         yield f"no agree(...) left its claim in the outputs ({AGREEMENT_TYPE})"
 
 
+def check_reading(chapter: Chapter) -> Iterator[str]:
+    """The page reads without its code: most of it is folded, and prose or a figure comes soon.
+
+    A folded cell is no visible code, so it does not count, and no prose, so it does not break a
+    row of visible cells either; what does is a markdown cell, the caption of a figure included.
+    """
+    visible = dict(chapter.visible)
+    lines = sum(len(cell.source.splitlines()) for cell in visible.values())
+    if lines > MAX_VISIBLE:
+        yield f"{lines} lines of code are visible outside solutions; at most {MAX_VISIBLE}"
+    run = before = 0
+    for i, cell in enumerate(chapter.cells):
+        run = run + (i in visible) if cell.cell_type == "code" else 0
+        if run == MAX_RUN + 1 and i in visible:
+            yield f"cell {i}: the third visible code cell in a row; fold one or write between"
+    for i, cell in chapter.code:
+        if has_figure(cell):
+            if before > MAX_BEFORE_FIGURE:
+                yield f"cell {i}: the first figure waits behind {before} visible code cells"
+            break
+        before += i in visible
+
+
+def check_status(chapter: Chapter) -> Iterator[str]:
+    for i, cell in chapter.prose:
+        for box in boxes(cell.source):
+            kind = box.kind.removeprefix("prf:")
+            if box.kind.startswith("prf:") and kind in STATEMENTS:
+                name = box.label or box.title or kind
+                if not box.label:
+                    yield f"cell {i}: the {kind} {name!r} has no :label:"
+                if not box.title:
+                    yield f"cell {i}: the {kind} {name!r} has no title"
+                if not box.status:
+                    yield (
+                        f"cell {i}: after {name} stands no paragraph '**Status:** …' "
+                        f"with one of {', '.join(STATUSES)}"
+                    )
+
+
+def check_marks(chapter: Chapter) -> Iterator[str]:
+    found = [(i, box) for i, cell in chapter.prose for box in boxes(cell.source)]
+    exercises = [(i, box) for i, box in found if box.kind in ("exercise", "exercise-start")]
+    for i, box in exercises:
+        if not box.mark:
+            name = box.label or box.title
+            yield f"cell {i}: exercise {name} lacks its first line, '*Proof · ★★ · 20 min*'"
+    if chapter.is_appendix:
+        return
+    proofs = sum(box.mark == "Proof" for _, box in exercises)
+    if proofs < MIN_PROOFS:
+        yield f"{proofs} exercise(s) marked Proof; at least {MIN_PROOFS}"
+    text = "\n\n".join(cell.source for _, cell in chapter.prose)
+    pattern = r"^## Exercises *\n+### Quick checks *\n(.*?)(?=^##|^[`:]+\{exercise|\Z)"
+    section = re.search(pattern, text, re.M | re.S)
+    checks = [box for box in boxes(section[1]) if box.kind == "dropdown"] if section else []
+    if len(checks) < MIN_QUICK_CHECKS:
+        yield (
+            f"{len(checks)} dropdown(s) under '## Exercises', '### Quick checks'; "
+            f"at least {MIN_QUICK_CHECKS}"
+        )
+    for box in checks:
+        if not box.title.endswith("?") or not box.body.strip():
+            yield f"quick check {box.title!r}: a question with '?' as title, an answer inside"
+
+
 def check_exercises(chapter: Chapter) -> Iterator[str]:
     labels, solved, opened = [], set(), None
     for i, name, argument, rest in chapter.directives:
@@ -262,6 +393,9 @@ CHECKS: tuple[Callable[[Chapter], Iterator[str]], ...] = (
     check_stability,
     check_figures,
     check_agreement,
+    check_reading,
+    check_status,
+    check_marks,
     check_exercises,
     check_ending,
 )

@@ -50,15 +50,24 @@ def sound_notebook() -> nbformat.NotebookNode:
     cells = [
         text("# A needle\n\nCan it be found?\n\n**What you will see.** One figure."),
         code("import math"),
-        text("## The claim\n\nFigure 7.1 draws it."),
+        text(
+            "## The claim\n\nFigure 7.1 draws it.\n\n"
+            "```{prf:theorem} One point\n:label: thm-7-one\nOne.\n```\n\n"
+            "**Status:** proved here; it is easy.\n\n**Why it holds.** It is there."
+        ),
         code("plot()", shown(image_png=PNG)),
         text("**Figure 7.1.** A point."),
         code("agree(1.0, [1.0], claim='a-claim')", agreement),
         text("## What we established\n\n- One point, at 1."),
     ]
-    for name in ("one", "two", "three", "four", "five"):
+    names = ("one", "two", "three", "four", "five")
+    quick = [f":::{{dropdown}} What is {name}?\nA number.\n:::" for name in names]
+    cells.append(text("\n\n".join(["## Exercises\n\n### Quick checks", *quick])))
+    kinds = ("Proof", "Proof", "Computation", "Experiment", "Method")
+    for name, kind in zip(names, kinds, strict=True):
+        mark = f"*{kind} · ★★ · 20 min*"
         cells += [
-            text(f"```{{exercise}} Title\n:label: ch7-{name}\nDo it.\n```"),
+            text(f"```{{exercise}} Title\n:label: ch7-{name}\n{mark}\n\nDo it.\n```"),
             text(f"```{{solution-start}} ch7-{name}\n:class: dropdown\n```"),
             code("1 + 1"),
             text("```{solution-end}\n```"),

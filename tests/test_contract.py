@@ -52,6 +52,26 @@ def source(index: int, new: str) -> Break:
     return change
 
 
+def replace(index: int, old: str, new: str) -> Break:
+    def change(notebook: Any) -> None:
+        cell = notebook.cells[index]
+        assert old in cell.source
+        cell.source = cell.source.replace(old, new, 1)
+
+    return change
+
+
+def folded(source: str, *outputs: Any) -> Any:
+    cell = code(source, *outputs)
+    cell.metadata["tags"] = ["hide-input"]
+    return cell
+
+
+def long_argument(notebook: Any) -> None:
+    for _ in range(8):
+        insert(2, text("And then?"), code("\n".join("1" * 19)))(notebook)
+
+
 def outputs(index: int, *new: Any) -> Break:
     def change(notebook: Any) -> None:
         notebook.cells[index].outputs = list(new)
@@ -97,7 +117,7 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "no promise": (source(0, "# A\n\nWhy?"), "'What you will see' is missing"),
     "no imports first": (source(1, "x = 1"), "must hold the imports"),
     "late import": (source(3, "import math"), "cell 3: imports belong"),
-    "import in a solution": (source(9, "from math import pi"), "cell 9: imports belong"),
+    "import in a solution": (source(10, "from math import pi"), "cell 10: imports belong"),
     "sys.path": (source(1, "import sys\nsys.path.append('..')"), "sys.path is not to be touched"),
     "cell of 21 lines": (source(3, "\n".join("x" * 21)), "21 lines; allowed are"),
     "empty cell": (source(3, ""), "0 lines; allowed are"),
@@ -136,31 +156,69 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "figure never discussed": (source(2, "## The claim"), "Figure 7.1 is not discussed"),
     "no agreement": (source(5, "1 + 1"), "no agree(...): a chapter"),
     "agreement without trace": (outputs(5), "no agree(...) left its claim"),
-    "exercise without label": (source(7, "```{exercise}\nDo it.\n```"), "without a :label:"),
-    "exercise without solution": (source(8, "text"), "exercise ch7-one has no executable"),
+    "exercise without label": (source(8, "```{exercise}\nDo it.\n```"), "without a :label:"),
+    "exercise without solution": (source(9, "text"), "exercise ch7-one has no executable"),
     "open solution": (
-        source(8, "```{solution-start} ch7-one\n```"),
+        source(9, "```{solution-start} ch7-one\n```"),
         "the solution of ch7-one is not folded",
     ),
-    "solution without code": (remove(9), "the solution of ch7-one has no code cell"),
-    "solution without end": (remove(10), "starts before that of ch7-one ends"),
-    "last solution without end": (remove(26), "the solution of ch7-five does not end"),
+    "solution without code": (remove(10), "the solution of ch7-one has no code cell"),
+    "solution without end": (remove(11), "starts before that of ch7-one ends"),
+    "last solution without end": (remove(27), "the solution of ch7-five does not end"),
     "solution of nothing": (
-        source(8, "```{solution-start} ch7-none\n:class: dropdown\n```"),
+        source(9, "```{solution-start} ch7-none\n:class: dropdown\n```"),
         "the solution of ch7-none belongs to no exercise",
     ),
     "solution that does not run": (
-        insert(11, text("```{solution} ch7-one\n```")),
+        insert(12, text("```{solution} ch7-one\n```")),
         "use solution-start and solution-end",
     ),
-    "four exercises": (source(7, "gone"), "4 exercises; at least 5"),
+    "four exercises": (source(8, "gone"), "4 exercises; at least 5"),
+    "151 visible lines": (long_argument, "lines of code are visible outside solutions; at most"),
+    "three visible cells in a row": (
+        insert(2, code("1"), code("1")),
+        "cell 3: the third visible code cell in a row",
+    ),
+    "a folded cell between them": (
+        insert(2, code("1"), folded("1"), code("1")),
+        "cell 4: the third visible code cell in a row",
+    ),
+    "late figure": (
+        insert(2, *[text("a"), code("1"), text("a"), code("1"), text("a"), code("1")]),
+        "the first figure waits behind 4 visible code cells",
+    ),
+    "statement without status": (
+        replace(2, "**Status:** proved here; it is easy.\n\n", ""),
+        "after thm-7-one stands no paragraph '**Status:** …'",
+    ),
+    "status of no kind": (replace(2, "proved here;", "true;"), "after thm-7-one stands no"),
+    "status not at once": (
+        replace(2, "**Status:**", "It is easy.\n\n**Status:**"),
+        "after thm-7-one stands no",
+    ),
+    "statement without label": (replace(2, ":label: thm-7-one\n", ""), "has no :label:"),
+    "statement without title": (replace(2, " One point", ""), "has no title"),
+    "exercise without mark": (
+        replace(8, "*Proof · ★★ · 20 min*\n\n", ""),
+        "exercise ch7-one lacks its first line",
+    ),
+    "exercise of no kind": (replace(8, "Proof", "Riddle"), "exercise ch7-one lacks its"),
+    "exercise without time": (replace(8, " · 20 min", ""), "exercise ch7-one lacks its"),
+    "one proof": (replace(8, "Proof", "Method"), "1 exercise(s) marked Proof; at least 2"),
+    "four quick checks": (replace(7, "{dropdown} What is one?", "{note}"), "4 dropdown(s) under"),
+    "quick checks elsewhere": (
+        replace(7, "### Quick checks", "### Warm up"),
+        "0 dropdown(s) under",
+    ),
+    "quick check without question": (replace(7, "one?", "one."), "quick check 'What is one.'"),
+    "quick check without answer": (replace(7, "one?\nA number.", "one?"), "an answer inside"),
     "no summary": (source(6, "## Summary\n\n- 1"), "'## What we established' is missing"),
     "summary without list": (source(6, "## What we established\n\n1"), "must be a list"),
     "summary without numbers": (
         source(6, "## What we established\n\n- It works."),
         "a line without a number",
     ),
-    "no next": (remove(27), "'## Where next' is missing"),
+    "no next": (remove(28), "'## Where next' is missing"),
 }
 
 
@@ -174,6 +232,27 @@ def test_the_checker_finds_every_breach(name: str, tmp_path: Path) -> None:
     notebook = sound_notebook()
     change(notebook)
     assert any(message in breach for breach in check(tmp_path, notebook))
+
+
+def test_folded_cells_and_solutions_may_be_long(tmp_path: Path) -> None:
+    notebook = sound_notebook()
+    for cell in notebook.cells[10:]:
+        if cell.cell_type == "code":
+            cell.source = "\n".join("1" * 20)
+    for _ in range(3):
+        long_argument(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and len(cell.source) > 30:
+            cell.metadata["tags"] = ["hide-cell"]
+    found = check(tmp_path, notebook)
+    assert [breach for breach in found if "median" not in breach] == []
+
+
+def test_a_folded_figure_is_a_figure_and_several_images_are_one(tmp_path: Path) -> None:
+    notebook = sound_notebook()
+    notebook.cells[3].metadata["tags"] = ["hide-input"]
+    notebook.cells[3].outputs *= 3
+    assert check(tmp_path, notebook) == []
 
 
 def test_an_appendix_needs_no_exercises(tmp_path: Path) -> None:
