@@ -1,4 +1,4 @@
-"""What the book adds to Sphinx: figure captions, links to figures, docstrings in plain text."""
+"""What the book adds to Sphinx: figures, links to them, folded code, docstrings in plain text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import imagesize
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -28,35 +29,61 @@ class Captions(SphinxPostTransform):
             if not isinstance(label, nodes.strong):
                 continue
             match = NAME.fullmatch(label.astext().rstrip("."))
-            if match and (output := self.output_before(paragraph)) is not None:
-                self.wrap(output, paragraph, "figure-{}-{}".format(*match.groups()).lower())
+            if match and (outputs := self.outputs_before(paragraph)):
+                self.wrap(outputs, paragraph, "figure-{}-{}".format(*match.groups()).lower())
 
     @staticmethod
-    def output_before(paragraph: nodes.paragraph) -> nodes.Node | None:
-        """The last image or widget of the cell just before a paragraph."""
+    def outputs_before(paragraph: nodes.paragraph) -> list[nodes.Node]:
+        """The images of the cell just before a paragraph, or its widget."""
         index = paragraph.parent.index(paragraph)
         cell = paragraph.parent.children[index - 1] if index else None
         while isinstance(cell, nodes.comment | nodes.target) and index > 1:
             index -= 1
             cell = paragraph.parent.children[index - 1]
         if not isinstance(cell, nodes.container):
-            return None
-        found = [n for n in cell.findall() if isinstance(n, nodes.image)]
-        found += [n for n in cell.findall(nodes.raw) if "widget-view" in n.astext()]
-        return found[-1] if found else None
+            return []
+        images = [n for n in cell.findall() if isinstance(n, nodes.image)]
+        return images or [n for n in cell.findall(nodes.raw) if "widget-view" in n.astext()][-1:]
 
-    def wrap(self, output: nodes.Node, paragraph: nodes.paragraph, identifier: str) -> None:
+    def wrap(self, outputs: list[nodes.Node], paragraph: nodes.paragraph, identifier: str) -> None:
+        """Make a figure of one or more plates; several stand side by side where there is room."""
         caption = nodes.caption("", "", *paragraph.children)
         figure = nodes.figure("", ids=[identifier], classes=["book-figure"])
-        output.parent.replace(output, figure)
-        plate = '<div class="plate">'
-        if isinstance(output, nodes.image):
-            output["alt"] = re.sub(r"\s+", " ", paragraph.astext())
-            width, _ = imagesize.get(self.app.srcdir / output["uri"])
-            plate = f'<div class="plate" style="--pixels: {width}px">'
-        box = [nodes.raw("", plate, format="html"), output, nodes.raw("", "</div>", format="html")]
-        figure += [*box, caption]
+        for output in outputs[:-1]:
+            output.parent.remove(output)
+        outputs[-1].parent.replace(outputs[-1], figure)
+        text = re.sub(r"\s+", " ", paragraph.astext())
+        several = len(outputs) > 1
+        figure += nodes.raw("", '<div class="plates">', format="html") if several else []
+        for number, output in enumerate(outputs, 1):
+            plate = '<div class="plate">'
+            if isinstance(output, nodes.image):
+                output["alt"] = f"{text} (plate {number} of {len(outputs)})" if several else text
+                width, _ = imagesize.get(self.app.srcdir / output["uri"])
+                plate = f'<div class="plate" style="--pixels: {width}px">'
+            figure += [nodes.raw("", plate, format="html"), output]
+            figure += nodes.raw("", "</div>", format="html")
+        figure += nodes.raw("", "</div>", format="html") if several else []
+        figure += caption
         paragraph.parent.remove(paragraph)
+
+
+def visit_folded(self: Any, node: HideCodeCellNode) -> None:
+    """A folded cell: myst-nb says 'Toggle hidden content' whatever is inside; say what it is."""
+    words = "The code"
+    if "above-input" not in node["classes"]:
+        words = "The output"
+    elif len(node.children) > 1:
+        words = "The code and its output"
+    elif re.match(r"(?:from|import) ", node.astext()):
+        words = "The imports"
+    elif next(iter(node.parent.findall(nodes.figure)), None) is not None:
+        words = "The code that draws this figure"
+    self.body.append(f'<details class="folded"><summary>{words}</summary>\n')
+
+
+def depart_folded(self: Any, node: HideCodeCellNode) -> None:
+    self.body.append("</details>\n")
 
 
 class FigureLinks(SphinxPostTransform):
@@ -93,6 +120,22 @@ class FigureLinks(SphinxPostTransform):
             parts.append(nodes.reference("", match[0], internal=True, refuri=uri))
             end = match.end()
         return [*parts, nodes.Text(text[end:])]
+
+
+class StatementLinks(SphinxPostTransform):
+    """On the page of statements the title of a box links to where its number does."""
+
+    default_priority = 40  # after references are resolved
+
+    def run(self, **kwargs: Any) -> None:
+        for row in self.document.findall(nodes.row) if self.env.docname == "statements" else ():
+            number, title, *_ = row.children
+            link = next(iter(number.findall(nodes.reference)), None)
+            if link is not None:
+                [text] = title.children
+                words = text.children
+                text.clear()
+                text += nodes.reference("", "", *words, internal=True, refuri=link["refuri"])
 
 
 def number_appendices(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -173,8 +216,10 @@ def set_base_url(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_node(HideCodeCellNode, override=True, html=(visit_folded, depart_folded))
     app.add_post_transform(Captions)
     app.add_post_transform(FigureLinks)
+    app.add_post_transform(StatementLinks)
     app.connect("env-get-updated", number_appendices, priority=900)  # after Sphinx has numbered
     app.connect("autodoc-process-docstring", plain_docstring)
     app.connect("autodoc-process-signature", short_signature)

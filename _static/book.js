@@ -13,3 +13,17 @@
     window.addEventListener("resize", fit);
   });
 })();
+
+// Paper cannot unfold anything: everything is open while the page is printed. (Where the browser
+// knows ::details-content the style sheet does it too, without a script.)
+(() => {
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const fold of closed) fold.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const fold of closed) fold.open = false;
+    closed = [];
+  });
+})();

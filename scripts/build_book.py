@@ -1,5 +1,8 @@
 """Execute the chapters that need it and build the site.
 
+    python -m scripts.build_book             what `make book` does
+    python -m scripts.build_book --stored    a preview: with the outputs stored in the notebooks
+
 An executed copy of a chapter is kept under a name that is a hash of everything its outputs depend
 on: its source, all of utils/, the pinned packages and the Python version. Sphinx runs from a staged
 copy of the book, and only when something in it changed; committed notebooks are never touched.
@@ -26,6 +29,7 @@ import yaml
 
 from scripts.browser_assets import SITE
 from scripts.run_notebooks import ROOT, run, write
+from scripts.statements import statements_page
 
 BUILD = ROOT / "_build"
 EXECUTED, SOURCE, HTML, STAMP = (
@@ -148,11 +152,15 @@ def api_sections() -> str:
     return "\n".join(section.format(name) for name in names)
 
 
-def stage(pages: list[str]) -> None:
+def stage(pages: list[str], stored: bool = False) -> None:
     """Copy the book, with the executed chapters, to where Sphinx reads it."""
     sources = [page_source(page) for page in pages]
-    copies = execute_chapters([path for path in sources if path.suffix == ".ipynb"])
-    generated = {"execution": execution_table(copies), "api": api_sections()}
+    notebooks = [path for path in sources if path.suffix == ".ipynb"]
+    copies = {} if stored else execute_chapters(notebooks)
+    executed = execution_table(copies) if copies else "A preview: nothing was executed.\n"
+    generated = {"execution": executed, "api": api_sections()}
+    if "statements" in pages:
+        generated["statements"] = statements_page(notebooks, complete=not stored)
     shutil.rmtree(SOURCE, ignore_errors=True)
     for page, path in zip(pages, sources, strict=True):
         target = SOURCE / path.relative_to(ROOT)
@@ -183,7 +191,7 @@ def build() -> None:
 def main() -> None:
     start = time.perf_counter()
     pages = toc_pages()
-    stage(pages)
+    stage(pages, stored="--stored" in sys.argv[1:])
     key = tree_digest(SOURCE, ROOT / "utils") + digest((ROOT / "constraints.txt").read_bytes())
     index = HTML / "index.html"
     complete = STAMP.exists() and STAMP.read_text() == key

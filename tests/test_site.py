@@ -14,7 +14,9 @@ import yaml
 from bs4 import BeautifulSoup
 
 from scripts.build_book import HTML, VERSIONS, toc_pages
+from scripts.contract import STATUSES
 from scripts.run_notebooks import ROOT, chapters
+from scripts.statements import statements
 
 PAGES = toc_pages()
 CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
@@ -130,3 +132,25 @@ def test_api_page_documents_every_public_name(site: Path) -> None:
 def test_no_page_is_left_over() -> None:
     built = {str(p.relative_to(HTML).with_suffix("")) for p in (HTML / "chapters").glob("*.html")}
     assert built == set(CHAPTERS)
+
+
+def test_statements_page_holds_every_statement_with_its_number(site: Path) -> None:
+    article = soup(site / "statements.html").find("article")
+    count, *tables = article.find_all("table")
+    rows = [row.find_all("td") for table in tables for row in table.find_all("tr")[1:]]
+    expected = [found for path in chapters() for found in statements(path)]
+    assert len(rows) == len(expected) > 0
+    for cells, statement in zip(rows, expected, strict=True):
+        links = [cell.find("a")["href"] for cell in cells[:2]]
+        assert links[0] == links[1]
+        assert links[0].endswith(f"#{statement.label}")
+        assert re.fullmatch(r"[A-Z][a-z]+ [\dA-Z]+\.\d+", cells[0].get_text(strip=True))
+        assert cells[2].get_text(strip=True) == (statement.status or "not yet said")
+    numbers = [cells[0].get_text(strip=True) for cells in rows]
+    assert len(set(numbers)) == len(numbers)
+    counts = {row("td")[0].text: int(row("td")[1].text) for row in count("tr")[1:]}
+    assert counts == {name: sum(s.status == name for s in expected) for name in STATUSES}
+
+
+def test_landing_page_links_to_the_statements(site: Path) -> None:
+    assert soup(site / "intro.html").select("article a[href^='statements.html']")
