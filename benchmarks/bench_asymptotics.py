@@ -126,7 +126,7 @@ def run() -> list[dict[str, object]]:
         other = time.process_time() - start
         found = order_parameters(law, alpha, lam)
         np.testing.assert_allclose(
-            x, [found.nu, found.kappa, found.tau, found.bias, found.chi], atol=3e-4, rtol=1e-3
+            x, [found.nu, found.kappa, found.rest, found.bias, found.chi], atol=3e-4, rtol=1e-3
         )
         ours = seconds(lambda law=law, lam=lam: predict_readout(law, alpha, lam))
         row(f"logistic, {name}, λ = {lam}: against {sweeps} textbook sweeps", ours, other, 200)

@@ -19,7 +19,6 @@ from scripts.run_notebooks import ROOT, THREADS, chapters
 
 REPORTS = ROOT / "_build" / "reports"
 BIN = Path(sys.executable).parent
-SITE_TESTS = ("tests/test_site.py", "tests/test_browser.py")
 SKIP_BROWSER = os.environ.get("SKIP_BROWSER", "") not in ("", "0")
 
 
@@ -64,8 +63,8 @@ def pytest(name: str, *arguments: str) -> Count:
 
 
 def unit() -> Count:
-    ignored = [f"--ignore={path}" for path in (*SITE_TESTS, "tests/test_contract.py")]
-    return pytest("unit", "-n", "2", *ignored)
+    later = [f"--ignore=tests/book/test_{name}.py" for name in ("contract", "site", "browser")]
+    return pytest("unit", "-n", "2", *later)
 
 
 def notebooks() -> Count:
@@ -94,7 +93,7 @@ def browser() -> Count:
         print("left out: SKIP_BROWSER is set")
         return Count(skipped=1)
     found = command("python", "-m", "scripts.browser")  # here, not in two workers at once
-    return found + pytest("browser", "-n", "2", "tests/test_browser.py")
+    return found + pytest("browser", "-n", "2", "tests/book/test_browser.py")
 
 
 WORKFLOW = ".github/workflows/book.yml"
@@ -107,11 +106,11 @@ STEPS: dict[str, Callable[[], Count]] = {
         + command("zizmor", "--offline", "--quiet", "--no-progress", WORKFLOW)
     ),
     "unit tests": unit,
-    "contract": lambda: pytest("contract", "tests/test_contract.py"),
+    "contract": lambda: pytest("contract", "tests/book/test_contract.py"),
     "assets": lambda: command("python", "-m", "scripts.browser_assets"),
     "book": lambda: command("python", "-m", "scripts.build_book"),
     "notebooks": notebooks,
-    "site": lambda: pytest("site", "tests/test_site.py"),
+    "site": lambda: pytest("site", "tests/book/test_site.py"),
     "browser": browser,
 }
 

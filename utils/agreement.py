@@ -1,140 +1,21 @@
-"""Theory held against simulation: a table of z-scores that raises where the two part."""
+"""Theory held against simulation: z-scores, and an error where the two part."""
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, NamedTuple
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from utils.validation import check_integer, check_real
+from .agreement_table import MIME as MIME
+from .agreement_table import Agreement, Row
+from .validation import check_integer, check_real
 
-MIME = "application/vnd.agreement+json"
 LEFT_OUT = ("converged", "iterations")
-SHOWN = 12
-
-
-class Row(NamedTuple):
-    """One number of the theory, its simulated mean and standard error, z and trials behind it."""
-
-    name: str
-    theory: float
-    simulation: float
-    standard_error: float
-    z: float
-    trials: int | None
-
-    def cells(self) -> dict[str, str]:
-        """The row in print, rounded to two digits of the standard error (at most eight figures)."""
-        error, size = self.standard_error, max(abs(self.theory), abs(self.simulation))
-        places = 1 - math.floor(math.log10(error)) if error > 0 else 6
-        places = min(places, 7 - math.floor(math.log10(size)) if size > 0 else 6)
-        scientific = places > 7 or size >= 1e7
-        figures = f".{max(places + math.floor(math.log10(size or 1)), 0)}e"
-        pattern = figures if scientific else f".{max(places, 0)}f"
-        share = f"{error / abs(self.theory):.1%}" if self.theory and error > 0 else "–"
-        values = {
-            "theory": format(self.theory, pattern),
-            "simulation": format(self.simulation, pattern),
-            "s.e.": f"{error:#.2g}".rstrip(".") if error > 0 else "exact",
-            "z": f"{self.z:+.1f}",
-            "s.e./theory": "<0.1%" if share == "0.0%" else share,
-        }
-        values["simulation"] = re.sub(r"^-(?=[0.]+(e|$))", "", values["simulation"])
-        values["z"] = values["z"].replace("-0.0", "+0.0")
-        return {"quantity": self.name, **values}
-
-    def record(self) -> dict[str, str | float | None]:
-        """The row for machines: the printed digits and no more, so that re-runs compare equal."""
-        cells = self.cells()
-        printed = {name: float(cells[name]) for name in ("theory", "simulation", "z")}
-        error = float(cells["s.e."]) if self.standard_error > 0 else 0.0
-        return {"quantity": self.name, **printed, "standard_error": error, "trials": self.trials}
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """What `agree` found: a claim, its rows, and the |z| that no row may exceed.
-
-    `false_alarm` is the probability that at least one row of a true claim is refused; `sizes` is
-    the number of sizes d from which the simulations were extrapolated.
-    """
-
-    claim: str
-    rows: tuple[Row, ...]
-    false_alarm: float
-    limit: float
-    sizes: int = 1
-
-    @property
-    def holds(self) -> bool:
-        """Whether every row stays within the limit."""
-        return all(abs(row.z) <= self.limit for row in self.rows)
-
-    @property
-    def trials(self) -> int | None:
-        """The fewest trials behind a row, at any size; None where a standard error was given."""
-        return min((row.trials for row in self.rows if row.trials is not None), default=None)
-
-    def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
-
-    def _verdict(self) -> str:
-        verdict = "agrees" if self.holds else "DISAGREES"
-        trials = f" over {self.trials} trials" if self.trials else ""
-        trials += f" or more at each of {self.sizes} sizes" if self.sizes > 1 else ""
-        if not any(row.standard_error for row in self.rows):
-            return f"{verdict}{trials} without any spread: equality is asked for"
-        limit = f"|z| ≤ {self.limit:.1f} in {len(self.rows)} row{'s' * (len(self.rows) > 1)}"
-        risk = f"a true claim fails with probability {self.false_alarm:g}"
-        return f"{verdict}{trials}: {limit}; {risk}"
-
-    def _shown(self) -> tuple[list[dict[str, str]], str]:
-        kept = self.rows
-        if len(kept) > SHOWN:
-            loudest = set(sorted(kept, key=lambda row: -abs(row.z))[:SHOWN])
-            kept = tuple(row for row in kept if row in loudest)
-        left = len(self.rows) - len(kept)
-        return [row.cells() for row in kept], f"{left} more rows with smaller |z|" if left else ""
-
-    def __repr__(self) -> str:
-        cells, rest = self._shown()
-        lines = [list(cells[0])] + [list(row.values()) for row in cells]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = [
-            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-            for line in lines
-        ]
-        return "\n".join([self.claim, *table, *([rest] if rest else []), self._verdict()])
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        cells, rest = self._shown()
-        head = "".join(f"<th>{name}</th>" for name in cells[0])
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row.values()) + "</tr>"
-            for row in cells
-        )
-        note = html.escape("; ".join(filter(None, [rest, self._verdict()])))
-        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        caption = f"<caption><code>{self.claim}</code> {note}</caption>"
-        record = {
-            "claim": self.claim,
-            "verdict": "agrees" if self.holds else "disagrees",
-            "trials": self.trials,
-            "false_alarm": self.false_alarm,
-            "limit": round(self.limit, 2),
-            "rows": [row.record() for row in self.rows],
-        }
-        page = f'<table class="agreement">{caption}{table}</table>'
-        return {"text/plain": repr(self), "text/html": page, MIME: record}
 
 
 class AgreementError(AssertionError):
@@ -188,7 +69,7 @@ def agree(
     mean-of-a-sample
     quantity  theory  simulation   s.e.     z  s.e./theory
     value      3.000       2.963  0.050  -0.7         1.7%
-    agrees over 400 trials: |z| ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
+    agrees over 400 trials: max |z| 0.7 ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
     >>> agree(3.4, trials, claim="wrong-mean").holds
     Traceback (most recent call last):
     ...
@@ -196,7 +77,7 @@ def agree(
     wrong-mean
     quantity  theory  simulation   s.e.     z  s.e./theory
     value      3.400       2.963  0.050  -8.4         1.5%
-    DISAGREES over 400 trials: |z| ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
+    DISAGREES over 400 trials: max |z| 8.4 > 3.9 in 1 row; a true claim fails with probability ...
     """
     if not isinstance(claim, str) or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", claim):
         raise ValueError(f"claim = {claim!r} is not allowed: claim must be kebab-case, like a-b-2")

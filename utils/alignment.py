@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from utils.losses import get_loss
-from utils.model import SparseTokens, check_model
-from utils.records import Alignment
-from utils.validation import check_choice, check_integer, check_real, check_rng
+from .losses import get_loss
+from .model import SparseTokens, Tokens, check_model
+from .quadrature import gaussian_nodes
+from .records import Alignment
+from .validation import check_choice, check_integer, check_labels, check_real, check_rng
 
 Array = np.ndarray
 
 BLOCK_ENTRIES = 2**21
-LEGENDRE = np.polynomial.legendre.leggauss(20)
 SLOPES: dict[str, Callable[[Array], Array]] = {
     "logistic": lambda t: 0.5 * np.tanh(0.5 * t),
     "square": lambda t: t,
@@ -167,28 +168,6 @@ def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
     return _Limit(along, excess * first[1], (L - 1) * mean, across_power, noise_power)
 
 
-def gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
-    """Points t and weights with Σ weight·f(t) = E f(t), t ~ N(mean, sd²), for f sigmoidal at t = 0.
-
-    Gauss–Legendre on panels that double in width away from t = 0, where Gauss–Hermite nodes would
-    straddle the step of a sigmoid much narrower than sd; in units of sd nothing beyond ±12 counts.
-
-    >>> t, weight = gaussian_nodes(0.0, 1000.0)
-    >>> f"{weight @ np.tanh(t) ** 2:.8f} {weight @ t**2:.3f}"
-    '0.99920212 1000000.000'
-    """
-    mean, sd = check_real("mean", mean), check_real("sd", sd, 0)
-    if sd == 0:
-        return np.array([mean]), np.ones(1)
-    doublings = 2.0 ** np.arange(max(1, math.ceil(math.log2(12 * sd)) + 1)) * 2 / sd
-    graded = -mean / sd + np.concatenate([-doublings, [0.0], doublings])
-    edges = np.unique(np.clip(np.concatenate([graded, np.arange(-12.0, 13.0)]), -12, 12))
-    half = np.diff(edges)[:, None] / 2
-    x = (edges[:-1, None] + half * (1 + LEGENDRE[0])).ravel()
-    weight = (half * LEGENDRE[1]).ravel() * np.exp(-(x**2) / 2)
-    return mean + sd * x, weight / weight.sum()
-
-
 def simulate_alignment(
     model: SparseTokens,
     d: int,
@@ -284,25 +263,108 @@ def _exact(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: 
 
 def _dense(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: _Rule) -> Alignment:
     """Both steps see the same tokens: the second draws them again from a copy of the generator."""
-    size = min(n, max(1, BLOCK_ENTRIES // (model.L * d)))
-    blocks = [min(size, n - start) for start in range(0, n, size)]
-    replay, w, b = copy.deepcopy(rng), np.zeros(d), 0.0
-    for block in blocks:
-        X, y, _ = model.sample(block, d, rng)
-        slopes = rule.gradient(np.zeros(block), y)
-        w -= rule.lr_w / n * (slopes @ X.mean(axis=1))
-        b -= rule.lr_b / n * slopes.sum()
-    query, signal = np.zeros(d), 0.0
-    for block in blocks:
-        X, y, where = model.sample(block, d, replay)
-        scores = X @ w
-        means = scores.mean(axis=1)
-        pull = rule.gradient(means + b, y)[:, None] * (scores - means[:, None]) / -(n * model.L)
-        query += pull.ravel() @ X.reshape(-1, d)
-        signal += model.theta * float(pull[where].sum())
+    size = max(1, BLOCK_ENTRIES // (model.L * d))
+    sizes = [min(size, n - start) for start in range(0, n, size)]
+    streams = iter((copy.deepcopy(rng), rng))
+    signal = 0.0
+
+    def tokens() -> Iterator[Tokens]:
+        stream = next(streams)
+        return (model.sample(block, d, stream) for block in sizes)
+
+    def watch(pull: Array, block: Any) -> None:
+        nonlocal signal
+        signal += model.theta * float(pull[block.where].sum())
+
+    w, _, query = _two_steps(tokens, rule, watch)
     direction = w / np.linalg.norm(w)
     remainder = query - signal * np.eye(1, d)[0]
     echo = float(remainder @ direction)
     noise = float(np.linalg.norm(remainder - echo * direction))
     across, norm = float(np.linalg.norm(w[1:])), float(np.linalg.norm(query))
     return _record(float(w[0]), across, float(query[0]), norm, signal, echo, noise)
+
+
+class TwoSteps(NamedTuple):
+    """What the two steps leave: w⁽¹⁾ (d,), b⁽¹⁾ and q⁽²⁾ (d,) at η_qβ = 1."""
+
+    w: Array
+    b: float
+    q: Array
+
+
+def two_steps(
+    X: ArrayLike | Callable[[], Iterable[tuple[Array, Array]]],
+    y: ArrayLike | None = None,
+    *,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+) -> TwoSteps:
+    """The two gradient steps on given tokens, in memory that does not grow with their number.
+
+    Parameters
+    ----------
+    X : tokens (n, L, d); or, where they are too many to keep, a function without arguments that
+        returns an iterable of blocks (X, y), the same blocks each time it is called (it is called
+        twice: once for w and b, once for q)
+    y : labels in {−1, +1} (n,), with an array X only
+    loss, lr_w, lr_b : as in `predict_alignment`
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=3, theta=6.0, pi=0.2)
+    >>> X, y, _ = model.sample(400, 20, np.random.default_rng(0))
+    >>> w, b, q = two_steps(X, y)
+    >>> print(f"{q[0] / np.linalg.norm(q):.2f}")
+    0.99
+    >>> blocks = lambda: ((X[k : k + 100], y[k : k + 100]) for k in range(0, 400, 100))
+    >>> np.allclose(two_steps(blocks).q, q)
+    True
+    """
+    rule = _rule(loss, lr_w, lr_b)
+    if callable(X):
+        if y is not None:
+            raise ValueError("y is not allowed: the blocks that X() returns hold the labels")
+        return _two_steps(X, rule)
+    tokens, shape = np.asarray(X), np.shape(X)
+    if tokens.dtype.kind not in "iuf" or len(shape) != 3 or 0 in shape:
+        raise ValueError(
+            f"X of shape {shape} is not allowed: X must be real numbers of shape (n, L, d)"
+        )
+    labels = check_labels("y", y, shape[0])
+    size = max(1, BLOCK_ENTRIES // (shape[1] * shape[2]))
+    starts = range(0, shape[0], size)
+    return _two_steps(lambda: ((tokens[k : k + size], labels[k : k + size]) for k in starts), rule)
+
+
+def _two_steps(
+    blocks: Callable[[], Iterable[Any]],
+    rule: _Rule,
+    watch: Callable[[Array, Any], None] | None = None,
+) -> TwoSteps:
+    """Blocks begin with X and y; `watch` sees the pull of each token on q, with its block."""
+    n, w, b = 0, np.zeros(()), 0.0
+    for X, y, *_ in blocks():
+        slopes = rule.gradient(np.zeros(len(y)), y)
+        w, b, n = (
+            w - rule.lr_w * (slopes @ X.mean(axis=1)),
+            b - rule.lr_b * slopes.sum(),
+            n + len(y),
+        )
+    if not n:
+        raise ValueError("X is not allowed: it holds no tokens")
+    w, b = w / n, b / n
+    if not np.isfinite(w).all():
+        raise ValueError("X is not allowed: its tokens must be finite numbers")
+    query = np.zeros(len(w))
+    for block in blocks():
+        X, y = block[:2]
+        scores = X @ w
+        means = scores.mean(axis=1)
+        pull = rule.gradient(means + b, y)[:, None] * (scores - means[:, None])
+        pull /= -n * X.shape[1]
+        query += pull.ravel() @ X.reshape(-1, len(w))
+        if watch is not None:
+            watch(pull, block)
+    return TwoSteps(w, b, query)

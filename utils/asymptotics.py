@@ -1,15 +1,6 @@
 """Exact test error and training loss of the readout in the limit n, d → ∞ with n/d = α.
 
-Write ξ = s_q q̂ + s_⊥ e. A trained readout is described by ν = ⟨w, q̂⟩, κ = ⟨w, e⟩, the norm τ of the
-rest of w, the intercept b, and the root mean square force ζ = √(α E[r² ℓ'(u)²]). They are the
-saddle point, convex in (ν, κ, τ, b) and concave in ζ, of
-
-    F = E[ M(Ω) ] − τζ/(2α) + ½λ(ν² + κ² + τ²),    Ω = θaμ + cν + b + rσG,    G ~ N(0, 1),
-
-with μ = s_q ν + s_⊥ κ, σ² = κ² + τ², and M the Moreau envelope of the loss with parameter χr²,
-χ = τ/ζ. The Hessian of such a function is never singular, so Newton's method, shortened until the
-gradient falls, reaches the one solution from anywhere. The square loss has a closed form; the
-logistic loss starts from it, on few merged nodes, and ends on all nodes of the law.
+Both follow from five numbers, the saddle point of `utils.saddle`, by formulas in closed form.
 """
 
 from __future__ import annotations
@@ -18,17 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtr
+from scipy.special import ndtr
 
-from utils.laws import FeatureLaw, Nodes
-from utils.losses import get_loss
-from utils.records import ConvergenceError, Readout
-from utils.validation import check_flag, check_is, check_real
+from .laws import FeatureLaw
+from .losses import get_loss
+from .records import ConvergenceError, Readout
+from .saddle import TOLERANCE, Problem, solve
+from .validation import check_flag, check_is, check_real
 
 Array = np.ndarray
 
-TOLERANCE = 1e-9  # of the relative residual
-_WIDTH = 3.0  # of the knees of the proximal curve
 _LARGE_ALPHA, _LARGE_LAMBDA = 1e12, 1e9  # stand for ∞: the limits are approached like 1/α and 1/λ
 
 
@@ -38,7 +28,7 @@ class OrderParameters:
 
     Attributes
     ----------
-    nu, kappa, tau : ⟨w, q̂⟩, ⟨w, e⟩ and the norm of w off the plane of q̂ and ξ (ν = 0 without query)
+    nu, kappa, rest : ⟨w, q̂⟩, ⟨w, e⟩ and w_⊥, the norm of the rest of w (ν = 0 without query)
     bias : the intercept b
     zeta : √(α E[r² ℓ'(u)²]), the root mean square force of the data on a direction of w
     residual : largest violation of an equation, relative to the sum of its terms' sizes
@@ -47,251 +37,26 @@ class OrderParameters:
 
     nu: float
     kappa: float
-    tau: float
+    rest: float
     bias: float
     zeta: float
     residual: float = np.inf
     iterations: int = 0
 
     @property
+    def tau(self) -> float:
+        """`rest` under its former name."""
+        return self.rest
+
+    @property
     def chi(self) -> float:
-        """χ = τ/ζ: how far one unit of force moves a score, per unit of r²."""
-        return self.tau / self.zeta if self.zeta > 0 else np.inf
+        """χ = w_⊥/ζ: how far one unit of force moves a score, per unit of r²."""
+        return self.rest / self.zeta if self.zeta > 0 else np.inf
 
     @property
     def vector(self) -> Array:
-        """(ν, κ, τ, b, ζ)."""
-        return np.array([self.nu, self.kappa, self.tau, self.bias, self.zeta])
-
-
-class _Problem:
-    """Law, ratio and ridge unpacked: A holds the derivatives of the mean score in (ν, κ, b)."""
-
-    def __init__(self, law: FeatureLaw, nodes: Nodes, alpha: float, lam: float, intercept: bool):
-        self.y, a, c, self.r, self.weight = nodes
-        self.alpha, self.lam = alpha, lam
-        sine = np.sqrt(1 - law.cos**2)
-        self.A = np.stack([law.theta * a * law.cos + c, law.theta * a * sine, np.ones(len(a))], 1)
-        self.active = np.array([law.query, True, True, intercept, True])
-
-    def cavity(self, x: Array) -> tuple[Array, Array, Array]:
-        """Node by node: mean and standard deviation of yΩ, and the prox parameter χr²."""
-        _, kappa, tau, _, zeta = x
-        with np.errstate(divide="ignore"):
-            chi = self.r**2 * np.divide(tau, zeta)
-        return self.y * (self.A @ x[[0, 1, 3]]), self.r * np.hypot(kappa, tau), chi
-
-
-def _coarsen(nodes: Nodes, side: int = 9) -> Nodes:
-    """At most side² nodes for each label: equal shares along a, within them along c, then means."""
-    parts = []
-    for label in (1, -1):
-        _, a, c, r, weight = (v[nodes.y == label] for v in nodes)
-        group = np.zeros(len(a), int)
-        for key in (np.round(a, 9), c):
-            order = np.lexsort((c, key, group))
-            rank = np.cumsum(weight[order])
-            start = np.searchsorted(group[order], group[order])
-            below = np.where(start > 0, rank[start - 1], 0.0)
-            total = np.bincount(group, weight)[group[order]]
-            share = (rank - below - weight[order] / 2) / total
-            group[order] = group[order] * side + np.clip(share * side, 0, side - 1).astype(int)
-        total = np.bincount(group, weight)
-        kept = total > 0
-        mean = (np.bincount(group, weight * v)[kept] / total[kept] for v in (a, c, r))
-        parts.append((np.full(kept.sum(), label), *mean, total[kept]))
-    return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _psi(z: Array, knee: Array) -> tuple[Array, Array]:
-    """ψ, odd and increasing, steep over a width `_WIDTH` around z = ±knee, and its derivative."""
-    below, above = (z - knee) / _WIDTH, (z + knee) / _WIDTH
-    value = _WIDTH / 2 * (np.arcsinh(below) + np.arcsinh(above))
-    return value, 0.5 / np.sqrt(1 + below * below) + 0.5 / np.sqrt(1 + above * above)
-
-
-def _sigmoid(z: Array) -> Array:
-    """σ(z) for z ≤ 0 by `exp`, which numpy vectorizes, unlike `expit`."""
-    e = np.exp(z)
-    return e / (1 + e)
-
-
-def _margins(omega: Array, s: Array, chi: Array, knee: Array, guess: Array | None) -> Array:
-    """Solve z + s·ψ(z) − χ σ(−z) = omega (ψ of `_proximal_curve`) by bracketed Newton steps.
-
-    The equation keeps its form under (z, omega) → (−z, −omega − χ): z ≥ 0 may be assumed, and then
-    z ≤ omega₊ + log(1 + χ) + 1.
-    """
-    side = np.where(omega + chi / 2 >= 0, 1.0, -1.0)
-    omega = np.where(side > 0, omega, -omega - chi)
-    low, high = np.zeros_like(omega), np.maximum(omega, 0) + np.log1p(chi) + 1
-    if guess is None:
-        guess = np.maximum(omega / (1 + s), np.log((1e-300 + chi) / (1 + np.abs(omega))))
-    z = np.clip(guess * side, low, high)
-    for _ in range(100):
-        p, (psi, psi_slope) = _sigmoid(-z), _psi(z, knee)
-        value = z + s * psi - chi * p - omega
-        low, high = np.where(value < 0, z, low), np.where(value < 0, high, z)
-        bend = chi * p * (1 - p)
-        slope = 1 + s * psi_slope + bend
-        step = value / slope
-        new = z - step / (1 + np.clip(step * bend * (0.5 - p) / slope, -0.5, 1.0))
-        new = np.where((new < low) | (new > high), (low + high) / 2, new)
-        settled = np.max(np.abs(new - z) - 1e-5 * (1 + z)) < 0
-        z = new
-        if settled:
-            break
-    return z * side
-
-
-def _proximal_curve(
-    mean: Array, s: Array, chi: Array, step: float, guess: Array | None
-) -> tuple[Array, Array, Array]:
-    """Margins z = y·prox(Ω), Gaussians G and weights (nodes, K): E[f(z, G)] = Σ_k weight f(z, G).
-
-    As a function of G the margin z has two knees, at z ≈ ±log(1 + χ), sharp for large s and χ. The
-    trapezoidal rule therefore runs in t = G + ψ(z), which slows down at the knees: the points solve
-    z + sψ(z) − χσ(−z) = mean + s·t, and G = t − ψ(z), dG/dt are explicit.
-    """
-    mean, s, chi = mean[:, None], s[:, None], chi[:, None]
-    knee, reach = np.log1p(chi), np.array([-7.5, 7.5])
-    ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)[0]
-    points = 4 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 4)) + 1
-    if guess is not None:  # a grid that never shrinks: Newton must not chase a changing rule
-        points = max(points, guess.shape[1])
-        place = np.linspace(0, guess.shape[1] - 1, points)
-        left = np.minimum(place.astype(int), guess.shape[1] - 2)
-        guess = guess[:, left] + (place - left) * (guess[:, left + 1] - guess[:, left])
-    t = np.linspace(ends[:, 0], ends[:, 1], points, axis=1)
-    z = _margins(mean + s * t, s, chi, knee, guess)
-    psi, psi_slope = _psi(z, knee)
-    p = _sigmoid(-np.abs(z))
-    stiffness = 1 + chi * p * (1 - p)
-    slope = stiffness / (stiffness + s * psi_slope)
-    G = t - psi
-    spacing = (t[:, 1:2] - t[:, :1]) / np.sqrt(2 * np.pi)
-    return z, G, spacing * slope * np.exp(-(G**2) / 2)
-
-
-class _Logistic:
-    """Gradient of F, its Jacobian and the observables for the logistic loss."""
-
-    def __init__(self, problem: _Problem, step: float, z: Array | None = None) -> None:
-        self.problem, self.step, self.z = problem, step, z
-
-    def _expectations(self, x: Array) -> tuple[Array, ...]:
-        mean, s, chi = self.problem.cavity(x)
-        self.z, G, weight = _proximal_curve(mean, s, chi, self.step, self.z)
-        return chi[:, None], self.z, G, weight
-
-    def separated(self, x: Array) -> bool:
-        """Whether the force is vanishing with no ridge to balance it: w grows without bound."""
-        q = self.problem
-        return q.lam == 0 and x[4] ** 2 < 1e-16 * q.alpha * float(q.weight @ q.r**2)
-
-    def equations(self, x: Array) -> tuple[Array, Array, Array]:
-        """Gradient of F (5,), the sizes of its terms (5,) and its Hessian (5, 5)."""
-        q = self.problem
-        _, kappa, tau, _, zeta = x
-        sigma = np.hypot(kappa, tau)
-        chi, z, G, weight = self._expectations(x)
-        p = expit(-z)
-        D = p * expit(z) / (1 + chi * p * expit(z))
-
-        def over_g(f: Array) -> Array:
-            return q.weight * np.einsum("nk,nk->n", weight, f)
-
-        # derivatives of the envelope in (mean, sd, χr²) of the cavity field, node by node
-        force = over_g(p)
-        first = np.stack([-force, -over_g(p * G), -over_g(p * p) / 2])
-        mm, ms, ss = over_g(D), over_g(D * G), over_g(D * G * G)
-        mx, sx, xx = over_g(p * D), over_g(p * D * G), over_g(p * p * D)
-        second = np.array([[mm, ms, mx], [ms, ss, sx], [mx, sx, xx]])
-        J = np.zeros((3, 5, len(q.r)))
-        J[0, [0, 1, 3]] = (q.y[:, None] * q.A).T
-        J[1, 1], J[1, 2] = q.r * kappa / sigma, q.r * tau / sigma
-        J[2, 2], J[2, 4] = q.r**2 / zeta, -(q.r**2) * tau / zeta**2
-
-        terms = np.einsum("in,ian->ia", first, J)
-        ridge = q.lam * np.array([x[0], kappa, tau, 0, 0])
-        coupling = np.array([0, 0, zeta, 0, tau]) / (2 * q.alpha)
-        gradient = terms.sum(0) + ridge - coupling
-        size = np.abs(terms).sum(0) + np.abs(ridge) + coupling
-        size[[0, 1, 3]] += force @ np.abs(q.A)
-        H = np.tensordot(J, np.einsum("ijn,jbn->ibn", second, J), ([0, 2], [0, 2]))
-        H[[0, 1, 2], [0, 1, 2]] += q.lam
-        along_s, along_x = first[1] @ q.r / sigma**3, first[2] @ q.r**2 / zeta**2
-        H[1:3, 1:3] += along_s * np.array([[tau**2, -kappa * tau], [-kappa * tau, kappa**2]])
-        H[2, 4] -= along_x + 0.5 / q.alpha
-        H[4, 2] = H[2, 4]
-        H[4, 4] += along_x * 2 * tau / zeta
-        return gradient, size, H
-
-    def training_loss(self, x: Array) -> float:
-        _, z, _, weight = self._expectations(x)
-        loss = np.logaddexp(0, -z)
-        return float(self.problem.weight @ np.einsum("nk,nk->n", weight, loss))
-
-
-def _square(q: _Problem) -> tuple[Array, float]:
-    """Order parameters and training loss for the square loss, in closed form.
-
-    The only nonlinear equation is that of g = 1/χ: g/α = λ + g E[r²/(g + r²)]. It is convex, so
-    Newton from the upper bound α(λ + E[r²]) descends to its largest root; λ = 0 needs no limit.
-    """
-    square = q.r**2
-    g, last = q.alpha * (q.lam + q.weight @ square), np.inf
-    while g < last:
-        share = square / (g + square)
-        slope = 1 / q.alpha - q.weight @ share**2
-        excess = g * (1 / q.alpha - q.weight @ share) - q.lam
-        g, last = (max(g - excess / slope, 0.0) if slope > 0 else 0.0), g
-    weight = q.weight / (g + square)
-    ridge = [q.lam / g if g > 0 else max(1 / q.alpha - 1, 0.0), 1 / q.alpha, 0.0]
-    on = q.active[[0, 1, 3]]
-    x = np.zeros(3)
-    normal = (q.A.T * weight) @ q.A + np.diag(ridge)
-    x[on] = np.linalg.solve(normal[np.ix_(on, on)], (q.A.T @ (weight * q.y))[on])
-    miss = (q.A @ x - q.y) ** 2 + square * x[1] ** 2
-    slope = 1 / q.alpha - q.weight @ (square / (g + square)) ** 2
-    tau_squared = (weight * square / (g + square)) @ miss / slope if slope > 0 else np.inf
-    tau = np.sqrt(tau_squared)
-    loss = (weight / (g + square)) @ (g**2 * (miss + square * tau_squared)) / 2 if g > 0 else 0.0
-    zeta = tau * g if g > 0 else 0.0
-    return np.array([x[0], x[1], tau, x[2], zeta]), float(loss)
-
-
-def _newton(
-    logistic: _Logistic, x: Array, tolerance: float, steps: int = 100
-) -> tuple[Array, float, int]:
-    """Newton on the gradient of F, shortened until the residual falls, τ and ζ kept positive.
-
-    The last step is taken without looking again: it squares the residual that is reported.
-    """
-    on, positive = logistic.problem.active, np.array([2, 4])
-    gradient, size, H = logistic.equations(x)
-    residual, iteration = np.inf, 0
-    for iteration in range(steps):
-        residual = np.max(np.abs(gradient[on]) / np.maximum(size[on], 1e-300))
-        scale = np.sqrt(np.abs(np.diag(H)))[on]
-        merit = np.linalg.norm(gradient[on] / scale)
-        step = np.zeros(5)
-        scaled = H[np.ix_(on, on)] / np.outer(scale, scale)
-        step[on] = -np.linalg.solve(scaled, gradient[on] / scale) / scale
-        length = min(1.0, 0.9 / np.max(-step[positive] / x[positive], initial=1e-300))
-        if residual < tolerance:
-            return x + length * step, residual, iteration + 1
-        if logistic.separated(x):
-            break
-        while True:
-            gradient, size, H = logistic.equations(x + length * step)
-            if np.linalg.norm(gradient[on] / scale) <= (1 - 1e-4 * length) * merit:
-                break
-            if length < max(tolerance, 1e-8):
-                return x, residual, iteration
-            length /= 3
-        x = x + length * step
-    return x, residual, iteration
+        """(ν, κ, w_⊥, b, ζ)."""
+        return np.array([self.nu, self.kappa, self.rest, self.bias, self.zeta])
 
 
 def order_parameters(
@@ -313,7 +78,7 @@ def order_parameters(
     >>> from utils.laws import gaussian_mixture
     >>> law = gaussian_mixture(var_pos=1.0, var_neg=1.0)
     >>> o = order_parameters(law, 2.0, 0.0, loss="square", intercept=False)
-    >>> [round(value, 6) for value in (o.kappa, o.tau, o.chi)]  # pooled features: χr² = 1/(α − 1)
+    >>> [round(value, 6) for value in (o.kappa, o.rest, o.chi)]  # pooled features: χr² = 1/(α − 1)
     [0.5, 0.707107, 1.0]
     """
     return _solve(law, alpha, lam, loss, intercept, start)[0]
@@ -338,33 +103,10 @@ def _solve(
     if start is not None:
         check_is("start", start, OrderParameters, "an OrderParameters or None")
 
-    def problem(nodes: Nodes, scale: float = 1) -> _Problem:
-        return _Problem(law, nodes, alpha / law.copies, scale * ridge, intercept)
-
-    residual, iterations = 0.0, 1
-    q = problem(law.nodes)
-    if loss == "square":
-        x, train_loss = _square(q)
-    else:
-        levels = [(q, 2.2, 1e-3), (q, 1.1, TOLERANCE)]  # few points in G, then enough
-        if len(q.y) <= 8:
-            levels = [(q, 0.25, TOLERANCE)]
-        if start is not None:
-            x = start.vector
-        else:  # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
-            few = _coarsen(law.nodes) if len(q.y) > 400 else law.nodes
-            x = _square(problem(few, 4))[0] * [2, 2, 2, 2, 0.5]
-            if few is not law.nodes:
-                levels.insert(0, (problem(few), 1.1, 0.03))
-        z = None
-        for simpler, step, tolerance in levels:
-            logistic = _Logistic(simpler, step, z)
-            x, residual, steps = _newton(logistic, x, tolerance)
-            z = logistic.z if simpler is q else None
-            iterations += steps
-        train_loss = logistic.training_loss(x)
-    nu, kappa, tau, bias, zeta = x.tolist()
-    found = OrderParameters(nu, kappa, tau, bias, zeta, float(residual), iterations)
+    q = Problem(law, law.nodes, alpha / law.copies, ridge, intercept)
+    x, train_loss, residual, iterations = solve(q, loss, None if start is None else start.vector)
+    nu, kappa, rest, bias, zeta = x.tolist()
+    found = OrderParameters(nu, kappa, rest, bias, zeta, float(residual), iterations)
     mean, s, chi = q.cavity(x)
     push = 1.0 if loss == "square" else 0.5  # |ℓ'(0)|: training moves a margin of 0 by push·χr²
     with np.errstate(invalid="ignore"):

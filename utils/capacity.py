@@ -15,9 +15,9 @@ from scipy.linalg import LinAlgError, cholesky, lstsq, solve_triangular, svd
 from scipy.optimize import nnls
 from scipy.special import ndtr
 
-from utils.laws import FeatureLaw
-from utils.records import ConvergenceError
-from utils.validation import (
+from .laws import FeatureLaw
+from .records import ConvergenceError
+from .validation import (
     check_array,
     check_flag,
     check_integer,

@@ -4,39 +4,29 @@ Pooled, vectorized and attention features differ only in the joint law of the la
 coefficients (a, c, r), and in how many copies of the token dimension the readout sees. Everything
 downstream (readouts, asymptotics, capacity) takes a `FeatureLaw` and knows nothing of classifiers.
 
-How the attention law is integrated
------------------------------------
-Signal tokens are exchangeable among themselves, and so are noise tokens; (a, c, r) needs only
-S₀ = Σ exp(Tg), S₁ = Σ g exp(Tg), S₂ = Σ exp(2Tg) over each of the two groups. A group is drawn from
-its largest value downwards, so the coordinates come in the order in which they matter. Up to 12
-tokens this is exact; beyond, the 6 largest are followed by the three sums over all smaller ones as
-Gaussians with their exact conditional mean and covariance, at the same cost for any L.
-2¹⁵ weighted Sobol points in these coordinates, denser where the largest value is unusual, make a
-cloud good to about 5e-5 in an error rate. The cloud is divided into cells of small variance in
-(θa, c, r), and each cell is replaced by the four corners of the tetrahedron with its mean and
-covariance: `resolution` nodes in total (they may lie a little outside the support).
-With the default, test errors differ from those of the whole cloud by less than 2e-4 of their size
-above 1 %, and 1e-3 at 0.1 % (`benchmarks/bench_laws.py`).
+The attention law is a cloud of quasi-random points merged into few nodes (`utils.quadrature`).
+With the default `resolution`, test errors differ from those of the whole cloud by less than 2e-4 of
+their size above 1 %, and 1e-3 at 0.1 % (`benchmarks/bench_laws.py`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri, ndtri_exp, softmax
-from scipy.stats import qmc
+from scipy.special import softmax
 
-from utils.model import SparseTokens, check_model
-from utils.validation import check_array, check_integer, check_real, check_rng
+from .model import SparseTokens, check_model
+from .quadrature import CLOUD, falling_normals, merge, softmax_sums
+from .records import Alignment
+from .validation import check_array, check_integer, check_is, check_real, check_rng
 
 Array = np.ndarray
-_CLOUD, _EXACT, _TOP, _BLOCK = 15, 12, 6, 2**22
-_TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+_BLOCK = 2**22  # entries of the largest array of tokens
 
 
 class Nodes(NamedTuple):
@@ -193,93 +183,9 @@ class _Vectorized(_TwoGaussians):
         return float(w.reshape(L, -1)[:, 0].sum() / np.sqrt(L))
 
 
-@lru_cache(maxsize=4)
-def _draws(signal: int, noise: int) -> tuple[list[tuple[Array, Array]], Array]:
-    """Of each group the largest normals, in order, and three more if tokens are left; the weights.
-
-    The first uniform of a group becomes u²(3 − 2u): more points where the largest value is unusual.
-    """
-    counts = signal, noise
-    tops = [count if count <= _EXACT else _TOP for count in counts]
-    widths = [top + 3 * (top < count) for top, count in zip(tops, counts, strict=True)]
-    u = qmc.Sobol(sum(widths), bits=30, rng=0).random_base2(_CLOUD)
-    groups, weight = [], np.ones(len(u))
-    for count, top, part in zip(counts, tops, np.split(u, widths[:1], axis=1), strict=True):
-        part = np.clip(part, 2.0**-31, 1 - 2.0**-31)
-        if count:
-            first = part[:, 0]
-            weight = weight * (6 * first * (1 - first))
-            part[:, 0] = first * first * (3 - 2 * first)
-        falling = np.cumsum(np.log(part[:, :top]) / (count - np.arange(top)), axis=1)
-        groups.append((ndtri_exp(falling).T, ndtri(part[:, top:])))
-    return groups, weight / weight.sum()
-
-
-def _truncated_moments(top: Array, k: int, T: float, peak: Array) -> tuple[Array, Array, Array]:
-    """E[gʲ e^{k(Tg − peak)} | g < top] for g ~ N(0, 1) and j = 0, 1, 2."""
-    m, x = k * T, top - k * T
-    log_mass = log_ndtr(x)
-    scale = np.exp(m * m / 2 + log_mass - log_ndtr(top) - k * peak)
-    hazard = np.exp(-x * x / 2 - log_mass) / np.sqrt(2 * np.pi)
-    return scale, scale * (m - hazard), scale * (m * m - 2 * m * hazard + 1 - x * hazard)
-
-
-def _root(cov: Array) -> Array:
-    """Symmetric square roots (n, 3, 3) of covariances (3, 3, n)."""
-    value, vector = np.linalg.eigh(np.moveaxis(cov, 2, 0))
-    return (vector * np.sqrt(np.maximum(value, 0))[:, None]) @ np.moveaxis(vector, 2, 1)
-
-
-def _group(g: Array, others: Array, count: int, T: float) -> tuple[Array, Array]:
-    """The largest Tg (peak) of `count` tokens; S₀, S₁, S₂ over e^{peak}, e^{peak}, e^{2 peak}."""
-    if count == 0:
-        return np.full(len(others), -np.inf), np.zeros((3, len(others)))
-    peak = T * g[0]
-    e = np.exp(T * g - peak)
-    S = np.array([e.sum(axis=0), (g * e).sum(axis=0), (e * e).sum(axis=0)])
-    if rest := count - len(g):
-        moment = [_truncated_moments(g[-1], k, T, peak) for k in range(5)]
-        mean = np.array([moment[1][0], moment[1][1], moment[2][0]])
-        second = [(2, 0), (2, 1), (3, 0)], [(2, 1), (2, 2), (3, 1)], [(3, 0), (3, 1), (4, 0)]
-        cov = np.array([[moment[k][j] for k, j in row] for row in second]) - mean[:, None] * mean
-        S += rest * mean + np.sqrt(rest) * np.einsum("nij,nj->in", _root(cov), others)
-    return peak, S
-
-
-def _cells(place: Array, weight: Array, most: int) -> Array:
-    """Divide weighted points (axes, n) into at most `most` cells of small variance; each point's.
-
-    The cells of largest spread are cut across their widest axis, halfway between the means of what
-    lies above and below their mean. Spread counts more where r, the last axis, is small.
-    """
-    cell, count = np.zeros(len(weight), int), 1
-    severity = weight / place[-1]
-    while True:
-        mass = np.bincount(cell, weight, count)
-        mean = np.array([np.bincount(cell, weight * x, count) for x in place]) / mass
-        off = place - mean[:, cell]
-        spread = np.array([np.bincount(cell, severity * x * x, count) for x in off])
-        widest, spread = spread.argmax(axis=0), spread.max(axis=0)
-        large = np.argsort(-spread)[: most - count]
-        large = large[spread[large] > max(spread.max() / 2, 1e-30)]
-        if not large.size:
-            return cell
-        fresh = np.full(count, -1)
-        fresh[large] = count + np.arange(large.size)
-        moving = np.flatnonzero(fresh[cell] >= 0)
-        inside = cell[moving]
-        x, w = off[widest[inside], moving], weight[moving]
-        above, moment = (np.bincount(inside, w * part, count) for part in (x > 0, x.clip(0)))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cut = moment / 2 * (1 / above - 1 / (mass - above))
-        up = x > cut[inside]
-        cell[moving[up]] = fresh[inside[up]]
-        count += large.size
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Attention(FeatureLaw):
-    """Coefficients of Xᵀ softmax(βXq) at temperature T = β|q|."""
+    """Coefficients of Xᵀ softmax(βXq) at sharpness T = β|q|."""
 
     model: SparseTokens = field(repr=False)
     temperature: float
@@ -303,9 +209,9 @@ class _Attention(FeatureLaw):
         """(a, c, r) of one class at 2¹⁵ quasi-random points, shape (3, 2¹⁵), and their weights."""
         m, T = self.model, self.temperature
         counts = (m.R, m.L - m.R) if label > 0 else (0, m.L)
-        draws, weight = _draws(*counts)
+        draws, weight = falling_normals(*counts)
         (peak, P), (ground, S) = (
-            _group(*part, count, T) for part, count in zip(draws, counts, strict=True)
+            softmax_sums(*part, count, T) for part, count in zip(draws, counts, strict=True)
         )
         peak = peak + T * self.theta * self.cos
         high = np.maximum(peak, ground)
@@ -331,16 +237,10 @@ class _Attention(FeatureLaw):
         parts = []
         for label, share in (1, self.pi), (-1, 1 - self.pi):
             cloud, weight = self.cloud(label)
-            place = np.array([[self.theta], [1], [1]]) * cloud
-            cell = _cells(place, weight, self.resolution * (3 + label) // 24)
-            mass = np.bincount(cell, weight)
-            mean = np.array([np.bincount(cell, weight * x) for x in cloud]) / mass
-            off = cloud - mean[:, cell]
-            cov = [[np.bincount(cell, weight * x * z) for x in off] for z in off]
-            spread = np.einsum("nij,kj->ink", _root(np.array(cov) / mass), _TETRAHEDRON)
-            a, c, r = (mean[:, :, None] + spread).reshape(3, -1)
+            scale, most = np.array([self.theta, 1, 1]), self.resolution * (3 + label) // 24
+            (a, c, r), weight = merge(cloud, weight, scale, most)
             r = np.maximum(r, cloud[2].min() / 2)
-            parts.append((np.full(len(a), label), a, c, r, share * np.repeat(mass / 4, 4)))
+            parts.append((np.full(len(a), label), a, c, r, share * weight))
         return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -435,7 +335,7 @@ def attention(
     m = check_model(model)
     T, cos = check_real("temperature", temperature, 0), check_real("cos", cos, -1, 1)
     if resolution is not None:
-        resolution = check_integer("resolution", resolution, 24, 2**_CLOUD)
+        resolution = check_integer("resolution", resolution, 24, 2**CLOUD)
     r = m.L**-0.5
     if T == 0:
         return _TwoGaussians(
@@ -445,6 +345,32 @@ def attention(
         name="attention", theta=m.theta, pi=m.pi, cos=cos, query=True, model=m, temperature=T,
         resolution=resolution,
     )  # fmt: skip
+
+
+def learned_attention(
+    model: SparseTokens, alignment: Alignment, *, scale: float, resolution: int | None = 1536
+) -> FeatureLaw:
+    """The attention law of a learned query: sharpness T = β|q| and cosine of an `Alignment`.
+
+    Parameters
+    ----------
+    alignment : predicted or simulated, of a query q independent of the samples to come
+    scale : β ≥ 0, what multiplies the scores ⟨x, q⟩; for a chosen sharpness T instead, say
+        `attention(model, temperature=T, cos=alignment.query_cos)`
+    resolution : as in `attention`
+
+    Examples
+    --------
+    >>> from utils.alignment import predict_alignment
+    >>> model = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
+    >>> alignment = predict_alignment(model, 4.0)
+    >>> law = learned_attention(model, alignment, scale=2 / alignment.query_norm)
+    >>> round(law.temperature, 12), round(law.cos, 3)
+    (2.0, 0.977)
+    """
+    alignment = check_is("alignment", alignment, Alignment, "an Alignment")
+    T = check_real("scale", scale, 0) * alignment.query_norm
+    return attention(model, temperature=T, cos=alignment.query_cos, resolution=resolution)
 
 
 def dense_features(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, wrightomega
 
-from utils.validation import check_choice
+from .validation import check_choice
 
 Array = np.ndarray
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from utils.validation import check_integer, check_is, check_real, check_rng
+from .validation import check_integer, check_is, check_real, check_rng
 
 
 class Tokens(NamedTuple):

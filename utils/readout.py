@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import ndtr
 
-from utils.laws import FeatureLaw
-from utils.losses import get_loss
-from utils.records import ConvergenceError, Readout
-from utils.validation import (
+from .laws import FeatureLaw
+from .losses import get_loss
+from .records import ConvergenceError, Readout
+from .validation import (
     check_array,
     check_flag,
     check_integer,

@@ -6,9 +6,7 @@ a statistic T with a threshold. Three ideas carry the module:
 * **The risk needs no labels.** With η = P(y = +1 | tokens) from the likelihood ratio, any rule has
   error E[1 − η; T > t] + E[η; T ≤ t]. Averaging η instead of labels reduces the variance, and makes
   the difference of two classifiers on the same tokens very sharp.
-* **A bag of noise is a few sums.** The L − R noise tokens enter every T through sums Σ f(g_ℓ).
-  `sample_noise` draws what those need at a cost that does not grow with L: multinomial counts on
-  narrow bins of the Gaussian, and the extreme tokens of both tails one by one.
+* **A bag of noise is a few sums**, drawn by `utils.noise` at a cost that does not grow with L.
 * **Choose on one half, judge on the other.** Threshold and τ are chosen on half of the trials and
   judged on the other half, both ways, so the reported error is that of a rule that exists.
 """
@@ -16,21 +14,23 @@ a statistic T with a threshold. Three ideas carry the module:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_ndtr, logit, logsumexp, ndtr, ndtri
 from scipy.stats import qmc
 
-from utils.model import SparseTokens
-from utils.records import ConvergenceError
-from utils.validation import check_choice, check_integer, check_is, check_real, check_rng
+from .model import SparseTokens
+from .noise import BIN_WIDTH as BIN_WIDTH
+from .noise import Function, Noise, one, sample_noise
+from .quadrature import GRID, NORMAL
+from .records import ConvergenceError
+from .validation import check_choice, check_integer, check_is, check_real, check_rng
 
-TAIL, BIN_WIDTH, STRATA, BLOCK, KEPT = 64, 0.05, 8, 10_000, 2**24
-Function = Callable[[np.ndarray], np.ndarray]
+BLOCK = 10_000
 KINDS = ("pooled", "vectorized", "attention", "elementwise", "bayes")
 
 
@@ -57,127 +57,6 @@ class OracleError:
         return self.error
 
 
-@dataclass(frozen=True)
-class Noise:
-    """L − R noise tokens for each of many trials, and R free tokens (trials, strata, R).
-
-    A negative and a positive sample share the bag and differ by θ on the free tokens, which are
-    spread evenly: one in each of the `strata` equally likely intervals.
-    """
-
-    L: int
-    R: int
-    trials: int
-    free: np.ndarray
-
-    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
-        """Σ f(g) e^{tilt·g} over each bag as a pair (log scale (trials,), sums (k, trials)).
-
-        f maps tokens of any shape (…) to (k, …); the log scale is tilt × the largest token.
-        """
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class _Direct(Noise):
-    """Every token is drawn: few are kept, many are drawn again for each sum, in bounded memory."""
-
-    seed: int
-
-    def _blocks(self) -> Iterator[np.ndarray]:
-        rng, n = np.random.default_rng(self.seed), self.L - self.R
-        step = max(1, 2**18 // n)
-        for start in range(0, self.trials, step):
-            yield rng.standard_normal((min(step, self.trials - start), n))
-
-    @cached_property
-    def _kept(self) -> list[np.ndarray]:
-        return list(self._blocks()) if self.trials * self.L <= KEPT else []
-
-    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
-        scale, sums = [], []
-        for g in self._kept or self._blocks():
-            scale.append(tilt * g.max(axis=1))
-            sums.append(np.einsum("kij,ij->ki", f(g), np.exp(tilt * g - scale[-1][:, None])))
-        return np.concatenate(scale), np.concatenate(sums, axis=1)
-
-
-@dataclass(frozen=True)
-class _Binned(Noise):
-    """Counts (trials, bins) on nodes (bins, 3), and tail tokens one after another from `start`."""
-
-    counts: np.ndarray
-    nodes: np.ndarray
-    weight: np.ndarray
-    tail: np.ndarray
-    start: np.ndarray
-
-    @cached_property
-    def peak(self) -> np.ndarray:
-        """The largest token of each bag."""
-        return np.maximum.reduceat(self.tail, self.start)
-
-    def tilted(self, tilt: float, f: Function) -> tuple[np.ndarray, np.ndarray]:
-        if not len(self.tail):
-            return np.full(self.trials, -np.inf), np.zeros((len(f(self.tail)), self.trials))
-        scale = tilt * self.peak
-        size = np.diff(self.start, append=len(self.tail))
-        far = f(self.tail) * np.exp(tilt * self.tail - np.repeat(scale, size))
-        sums = np.add.reduceat(far, self.start, axis=-1)
-        if self.nodes.size:
-            top = self.nodes.max()
-            near = (f(self.nodes) * np.exp(tilt * (self.nodes - top)) * self.weight).sum(axis=-1)
-            sums = sums + (self.counts @ near.T).T * np.exp(tilt * top - scale)
-        return scale, sums
-
-
-def sample_noise(
-    L: int, R: int, trials: int, rng: np.random.Generator, *, method: str = "binned"
-) -> Noise:
-    """Draw the noise of `trials` samples; it can be reused for every θ, π, τ and kind.
-
-    "binned" costs the same for L = 10³ and L = 10¹². About 2·TAIL extreme tokens are exact; the
-    others are counted on bins of width BIN_WIDTH and enter with the mean of f over their bin. So
-    means are exact, and of the variance of Σ e^{τg} a bin loses no more than a share
-    (τ·BIN_WIDTH)²/12. "direct" draws all L − R tokens.
-
-    >>> noise = sample_noise(10**12, 1, 1000, np.random.default_rng(0))
-    >>> _, squares = noise.tilted(0.0, lambda g: g[None] ** 2)
-    >>> bool(abs(squares.mean() / 1e12 - 1) < 1e-6)
-    True
-    """
-    L, trials, rng = check_integer("L", L, 2), check_integer("trials", trials, 2), check_rng(rng)
-    R, n = check_integer("R", R, 1, L), L - R
-    strata = max(1, STRATA // R)
-    level = (rng.permuted(np.tile(np.arange(strata), (trials, R, 1)), axis=2)).transpose(0, 2, 1)
-    free = ndtri((level + rng.random(level.shape)) / strata)
-    if check_choice("method", method, ("binned", "direct")) == "direct" and n:
-        return _Direct(L, R, trials, free, int(rng.integers(2**63)))
-    share = min(0.5, TAIL / max(n, 1))
-    cut = -ndtri(share)
-    edges = np.linspace(-cut, cut, 1 + math.ceil(2 * cut / BIN_WIDTH))
-    order = np.argsort(np.abs(edges[:-1] + edges[1:]))[::-1]  # rare bins first: their p stays exact
-    low, high = edges[:-1][order], edges[1:][order]
-    counts = rng.multinomial(n, [share, share, *(ndtr(high) - ndtr(low))], size=trials)
-    size = counts[:, :2].sum(axis=1)
-    side = np.repeat(np.tile([1.0, -1.0], trials), counts[:, :2].ravel())
-    tail = side * ndtri(share * rng.random(size.sum()))
-    x, w = np.polynomial.legendre.leggauss(3)
-    nodes = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * x
-    weight = w * np.exp(-(nodes**2) / 2)
-    weight /= weight.sum(axis=1, keepdims=True)
-    start = np.cumsum(size) - size
-    return _Binned(L, R, trials, free, counts[:, 2:].astype(float), nodes, weight, tail, start)
-
-
-GRID = np.linspace(-13, 13, 4001)
-NORMAL = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
-
-
-def _one(g: np.ndarray) -> np.ndarray:
-    return np.ones((1, *g.shape))
-
-
 def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
     """log e_R(x)/C(L,R), x = exp(θh − θ²/2), with free tokens h (trials, …, R).
 
@@ -187,7 +66,7 @@ def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
     """
     L, R = noise.L, noise.R
     if R == 1:
-        scale, (total,) = noise.tilted(theta, _one)
+        scale, (total,) = noise.tilted(theta, one)
         with np.errstate(divide="ignore"):
             bag = np.where(total > 0, scale + np.log(total), -np.inf)
         return np.logaddexp(bag[:, None, None], theta * h[..., 0]) - theta**2 / 2 - math.log(L)
@@ -217,7 +96,7 @@ def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
 def _attention(noise: Noise, h: np.ndarray, tau: float) -> np.ndarray:
     """Σ softmax(τh) h, where the bag acts as a single token of log weight log Σ e^{τg}."""
     if tau == math.inf:
-        return np.maximum(noise.tilted(1.0, _one)[0][:, None, None], h.max(axis=-1))
+        return np.maximum(noise.tilted(1.0, one)[0][:, None, None], h.max(axis=-1))
     scale, (mass, moment) = noise.tilted(tau, lambda g: np.stack([np.ones_like(g), g]))
     with np.errstate(divide="ignore", invalid="ignore"):
         bag = np.where(mass > 0, scale + np.log(mass), -np.inf)[:, None, None]
@@ -447,7 +326,7 @@ def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
     """
     check_is("model", model, SparseTokens)
     tau = check_real("tau", tau, 0)
-    scale, (mass,) = check_is("noise", noise, Noise).tilted(tau, _one)
+    scale, (mass,) = check_is("noise", noise, Noise).tilted(tau, one)
     with np.errstate(divide="ignore"):
         bag = (scale + np.log(mass))[:, None]
     return float(expit(logsumexp(tau * (model.theta + noise.free), axis=-1) - bag).mean())

@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
-from utils.validation import check_integer, check_is
+from .validation import check_integer, check_is
 
 Point = dict[str, Any]
 

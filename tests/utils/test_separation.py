@@ -17,6 +17,7 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr, softmax
 from scipy.stats import ks_2samp
 
+from utils import noise as bags
 from utils import separation
 from utils.model import SparseTokens
 from utils.records import ConvergenceError
@@ -170,7 +171,7 @@ def test_binned_and_direct_noise_give_the_same_errors(L, R, trials):
 def test_tokens_drawn_again_are_those_that_were_kept(monkeypatch):
     kept = sample_noise(5000, 2, 200, rng(15), method="direct")
     sums = kept.tilted(1.5, lambda g: g[None])
-    monkeypatch.setattr(separation, "KEPT", 0)
+    monkeypatch.setattr(bags, "KEPT", 0)
     again = sample_noise(5000, 2, 200, rng(15), method="direct")
     assert all(map(np.array_equal, sums, again.tilted(1.5, lambda g: g[None])))
 
@@ -179,7 +180,7 @@ def test_tokens_drawn_again_are_those_that_were_kept(monkeypatch):
 def test_share_of_variance_lost_in_bins_is_below_its_bound(L, tau):
     """Not statistical: Σ_b p_b Var(e^{τg} | bin b) over Σ_b p_b E[e^{2τg} | bin b]."""
     noise = sample_noise(L, 1, 2, rng(13))
-    half = separation.BIN_WIDTH / 2
+    half = bags.BIN_WIDTH / 2
     centre = noise.nodes[:, 1]
     assert np.ptp(noise.nodes, axis=1).max() < 2 * half
     x, w = np.polynomial.legendre.leggauss(20)
@@ -188,7 +189,7 @@ def test_share_of_variance_lost_in_bins_is_below_its_bound(L, tau):
     p, f = w.sum(axis=1), np.exp(tau * (x - centre.max()))
     mean, square = ((w * f**k).sum(axis=1) / p for k in (1, 2))
     lost = (p * (square - mean**2)).sum() / (p * square).sum()
-    assert 0 < lost < (tau * separation.BIN_WIDTH) ** 2 / 12
+    assert 0 < lost < (tau * bags.BIN_WIDTH) ** 2 / 12
 
 
 @pytest.mark.parametrize("L", [10**6, 10**12])

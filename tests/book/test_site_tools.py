@@ -14,7 +14,7 @@ import yaml
 
 from scripts import build_book, run_tests
 from scripts.run_notebooks import ROOT, WIDGETS, stable_text, write
-from tests.conftest import code, shown, sound_notebook
+from tests.book.conftest import code, shown, sound_notebook
 
 PIN = re.compile(r"^[\w.-]+==[\w.]+$")
 

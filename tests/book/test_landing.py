@@ -20,7 +20,7 @@ def test_the_committed_picture_is_the_computed_one(tmp_path: Path):
     assert np.mean(np.abs(drawn - committed)) < 1e-3
 
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def outputs(chapter: str) -> str:

@@ -14,9 +14,6 @@ from scipy.stats import norm
 from utils.agreement import agree
 from utils.asymptotics import (
     OrderParameters,
-    _Logistic,
-    _Problem,
-    _proximal_curve,
     learning_curve,
     order_parameters,
     predict_readout,
@@ -26,6 +23,7 @@ from utils.losses import get_loss
 from utils.model import SparseTokens
 from utils.readout import simulate_readout
 from utils.records import ConvergenceError, Readout
+from utils.saddle import Logistic, Problem, proximal_curve
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 LOSSES = ["logistic", "square"]
@@ -55,13 +53,13 @@ def violation(
     G = np.linspace(-9, 9, points)
     density = weight * norm.pdf(G) * (G[1] - G[0])
     mu = law.cos * o.nu + sine * o.kappa
-    field = law.theta * a * mu + c * o.nu + o.bias + r * math.hypot(o.kappa, o.tau) * G
+    field = law.theta * a * mu + c * o.nu + o.bias + r * math.hypot(o.kappa, o.rest) * G
     u = loss.prox(field, o.chi * r**2, y)
     force, curvature = loss.first(u, y), loss.second(u, y)
     V = np.sum(density * r**2 * curvature / (1 + o.chi * r**2 * curvature))
     along, across = law.theta * a * law.cos + c, sine * law.theta * a
     noise = math.sqrt(np.sum(density * r**2 * force**2) / ratio) / (lam + V)
-    found = [(noise, o.tau), (1 / (ratio * (lam + V)), o.chi)]
+    found = [(noise, o.rest), (1 / (ratio * (lam + V)), o.chi)]
     if intercept:
         found.append(
             (np.sum(density * np.maximum(force, 0)), -np.sum(density * np.minimum(force, 0)))
@@ -90,7 +88,7 @@ def test_the_proximal_curve_integrates_as_adaptive_quadrature_does():
         )[0]  # fmt: skip
 
     for point in [(0.3, 0.01, 2.0), (-1.0, 3.0, 50.0), (2.0, 40.0, 1e4), (0.0, 20.0, 1e8)]:
-        z, G, weight = _proximal_curve(*(np.array([v]) for v in point), 0.25, None)
+        z, G, weight = proximal_curve(*(np.array([v]) for v in point), 0.25, None)
         for f in (lambda u, g: expit(-u) ** 2, lambda u, g: np.logaddexp(0, -u) * g):
             assert np.sum(weight * f(z, G)) == pytest.approx(slow(f, *point), rel=2e-5)
 
@@ -98,7 +96,7 @@ def test_the_proximal_curve_integrates_as_adaptive_quadrature_does():
 def test_gradient_is_that_of_the_potential_and_jacobian_that_of_the_gradient():
     law = attention(MODEL, temperature=2.0, cos=0.8, resolution=60)
     alpha, lam, x = 5.0, 1e-3, np.array([2.0, 1.0, 1.5, -0.3, 0.4])
-    solver = _Logistic(_Problem(law, law.nodes, alpha, lam, True), 0.2)
+    solver = Logistic(Problem(law, law.nodes, alpha, lam, True), 0.2)
     y, a, c, r, weight = (v[:, None] for v in law.nodes)
     G = np.linspace(-9, 9, 601)
     density, loss = weight * norm.pdf(G) * (G[1] - G[0]), get_loss("logistic")
@@ -199,7 +197,7 @@ def test_coarse_quadrature_in_between_leaves_no_trace():
     law = attention(MODEL, temperature=2.0, cos=0.8)
     for lam in (1e-1, 1e-6):
         o = order_parameters(law, 4.0, lam)
-        fine = _Logistic(_Problem(law, law.nodes, 4.0, lam, True), 0.15)
+        fine = Logistic(Problem(law, law.nodes, 4.0, lam, True), 0.15)
         gradient, size, _ = fine.equations(o.vector)
         assert np.max(np.abs(gradient) / size) < 1e-6
 

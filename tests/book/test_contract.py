@@ -13,7 +13,7 @@ from nbformat.v4 import new_output
 
 from scripts.contract import AGREEMENT_TYPE, breaches
 from scripts.run_notebooks import chapters
-from tests.conftest import PNG, code, shown, sound_notebook, text
+from tests.book.conftest import PNG, code, shown, sound_notebook, text
 
 Break = Callable[[Any], None]
 

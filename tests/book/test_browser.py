@@ -16,7 +16,7 @@ from PIL import Image
 
 from scripts.browser import browser, opened, serve
 from scripts.build_book import toc_pages
-from tests.conftest import words
+from tests.book.conftest import words
 from utils.figures import COLORS, STYLE
 
 PAGES = toc_pages()
