@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cholesky, lstsq, solve_triangular, svd
 from scipy.optimize import nnls
 from scipy.special import ndtr
 
-from .laws import FeatureLaw
+from .laws import FeatureLaw, Nodes
 from .records import ConvergenceError
 from .validation import (
     check_array,
@@ -244,30 +244,89 @@ def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
     >>> round(predict_capacity(gaussian_mixture(var_pos=1, var_neg=1), intercept=False), 6)
     3.700033
     """
-    intercept = check_flag("intercept", intercept)
-    y, a, c, r, weight = check_is("law", law, FeatureLaw).points
+    points = check_is("law", law, FeatureLaw).points
+    return _optimum(law, points, check_flag("intercept", intercept))[0]
+
+
+def predict_capacity_width(law: FeatureLaw, *, intercept: bool = True) -> float:
+    """The σ of P(n = αd samples are separable) ≃ Φ((α* − α)√d/σ), in the limit of large d.
+
+    With ρ = (√(1+κ²) G − y(θaμ + cν + b)/r)₊, the repair of a sample at the minimum of
+    `predict_capacity`, where E ρ² = 1/α*,
+
+        σ² = α*³ Var(ρ²) − 2α*²,
+
+    and G integrated in closed form: E[(sG − m)₊⁴] = s⁴((u⁴+6u²+3)Φ(−u) − (u³+5u)φ(u)), u = m/s.
+    σ²/d is the variance of `simulate_capacity` for large d. Proved from the conic Steiner formula:
+    Appendix D, equation (eq-d-width). For coin labels σ = √2; for the vectorized model √L times
+    the σ of its two Gaussians.
+
+    Raises
+    ------
+    ConvergenceError : where the capacity is infinite, so that no transition is within reach.
+
+    Examples
+    --------
+    >>> from utils.laws import gaussian_mixture, pooled
+    >>> from utils.model import SparseTokens
+    >>> coin = gaussian_mixture(mean=0.0, var_pos=1.0, var_neg=1.0)
+    >>> round(predict_capacity_width(coin) ** 2, 9)
+    2.0
+    >>> round(predict_capacity_width(pooled(SparseTokens(L=10, R=1, theta=5.0, pi=0.5))), 3)
+    2.935
+    """
+    points = check_is("law", law, FeatureLaw).points
+    capacity, β = _optimum(law, points, check_flag("intercept", intercept))
+    if capacity == math.inf:
+        raise ConvergenceError(
+            "the capacity is infinite to the accuracy of the law's points, and so is its width",
+            math.inf,
+        )
+    X, κ = _margins(law, points, len(β) > 1 + law.query)
+    each = capacity / law.copies
+    s = math.hypot(1, β[κ])
+    u = X @ β / s
+    density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+    fourth = s**4 * ((u**4 + 6 * u**2 + 3) * ndtr(-u) - (u**3 + 5 * u) * density)
+    variance = each**3 * (points.weight @ fourth - each**-2) - 2 * each**2
+    return math.sqrt(law.copies * variance)
+
+
+def _margins(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[np.ndarray, int]:
+    """Rows X with Xβ = y(θaμ + cν + b)/r at β = (ν, κ, b), b in units of the noise; κ's column."""
+    y, a, c, r, weight = points
     signal = law.theta * a
     columns = [law.cos * signal + c, math.sqrt(1 - law.cos**2) * signal] if law.query else [signal]
     κ = len(columns) - 1
     if intercept:
         columns.append(np.full_like(r, math.sqrt(weight @ r**2)))
-    X = np.column_stack(columns) * (y / r)[:, None]
+    return np.column_stack(columns) * (y / r)[:, None], κ
+
+
+def _optimum(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[float, np.ndarray]:
+    """The capacity and the β at which it is reached."""
+    X, κ = _margins(law, points, intercept)
     J, β = np.inf, np.zeros(X.shape[1])
     for every in (17, 1) if len(X) > 1000 else (1,):  # few points first; 17 is prime to Sobol's 2
         part = slice(None, None, every)
-        J, β, settled = _minimum(X[part], weight[part], κ, β)
+        J, β, settled = _minimum(X[part], points.weight[part], κ, β)
     capacity = law.copies / J if J > 0 else math.inf
     if not settled:
         raise ConvergenceError("Newton's method did not settle", capacity)
-    return capacity
+    return capacity, β
 
 
 def _minimum(
-    X: np.ndarray, weight: np.ndarray, κ: int, β: np.ndarray
+    X: np.ndarray, weight: np.ndarray, κ: int, β: np.ndarray, enough: float = 0.0
 ) -> tuple[float, np.ndarray, bool]:
-    """The least expected square, where it is taken (the origin if it is 0), and whether it is."""
+    """The least expected square, where it is taken (the origin if it is 0), and whether it is.
+
+    Any value below `enough` will do.
+    """
     J, gradient, hessian = _expected_square(X, weight, κ, β)
     for _ in range(2000):
+        if enough > J:
+            return J, β, True
         if J < 1e-250:
             return 0.0, 0 * β, True
         curvature = hessian - np.outer(gradient, gradient) / (2 * J)

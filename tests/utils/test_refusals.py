@@ -10,8 +10,14 @@ import pytest
 from utils.agreement import agree
 from utils.alignment import predict_alignment, simulate_alignment
 from utils.asymptotics import learning_curve, order_parameters, predict_readout
-from utils.capacity import predict_capacity, separability, simulate_capacity
+from utils.capacity import (
+    predict_capacity,
+    predict_capacity_width,
+    separability,
+    simulate_capacity,
+)
 from utils.laws import attention, dense_features, gaussian_mixture, pooled, vectorized
+from utils.margin import fit_margin, predict_margin, simulate_margin
 from utils.model import SparseTokens
 from utils.readout import error_rate, fit_readout, simulate_readout
 from utils.separation import (
@@ -51,6 +57,10 @@ GOOD = {  # function: arguments that work
     order_parameters: {"law": LAW, "alpha": 2.0, "lam": 0.1, **FIT},
     learning_curve: {"law": LAW, "alpha": [2.0], "lam": 0.1, **FIT},
     predict_capacity: {"law": LAW, "intercept": True},
+    predict_capacity_width: {"law": LAW, "intercept": True},
+    predict_margin: {"law": LAW, "alpha": 1.0, "intercept": True},
+    fit_margin: {"F": np.eye(4), "y": [1, -1, 1, -1], "intercept": True},
+    simulate_margin: {"law": LAW, "d": 8, "alpha": 0.5, "rng": RNG, "intercept": True},
     simulate_capacity: {"law": LAW, "d": 5, "rng": RNG, "intercept": True},
     separability: {"F": F, "y": Y, "intercept": True},
     oracle_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh, "noise": NOISE},
