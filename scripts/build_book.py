@@ -35,7 +35,11 @@ BUILD = ROOT / "_build"
 EXECUTED, SOURCE, HTML, STAMP = (
     BUILD / name for name in ("executed", "source", "html", "complete")
 )
-FLOW = ["model", "laws", "losses", "alignment", "separation", "readout", "asymptotics", "capacity"]
+FLOW = [  # the order of the modules on the page of functions; others follow by name
+    *("model", "laws", "losses", "alignment", "noise", "separation", "detection", "readout"),
+    *("asymptotics", "reuse", "training", "capacity", "margin", "learning", "posterior"),
+    *("planning", "sweep", "agreement", "figures"),
+]
 VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -180,6 +181,20 @@ def test_one_address_of_the_repository() -> None:
     for name in ("README.md", "intro.md"):
         found = re.findall(r"https://github\.com/[\w-]+/[\w-]+", (ROOT / name).read_text())
         assert set(found) <= {url}
+
+
+def test_the_citation_is_the_same_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    preferred = citation["preferred-citation"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bibtex = re.sub(r"\n {9,}", " ", (ROOT / "intro.md").read_text())
+    for record in (citation, preferred):
+        assert record["version"] == project["version"]
+        assert record["authors"] == [{"name": "The authors of Attention and the needle"}]
+        assert f"title   = {{{record['title']}}}" in bibtex
+    assert f"version = {{{project['version']}}}" in bibtex
+    assert f"author  = {{{{{preferred['authors'][0]['name']}}}}}" in bibtex
+    assert str(preferred["year"]) == str(citation["date-released"])[:4]
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "LICENSE-TEXT.md"])
