@@ -36,7 +36,7 @@ def agree(
     trials: int | None = None,
     sizes: Sequence[float] | None = None,
     false_alarm: float = 1e-4,
-    exact: float = 1e-9,
+    exact: float | None = None,
 ) -> Agreement:
     """Hold theory against independent trials, or raise `AgreementError`.
 
@@ -51,7 +51,8 @@ def agree(
     ----------
     theory : record, mapping, number or array of predictions
     simulations : one record or mapping for each trial; or an array (trials,) or (trials, …) with
-        the shape of theory behind; or a mapping from names to arrays (trials,)
+        the shape of theory behind; or a mapping from names to arrays (trials,); or a record that
+        carries its `standard_error` (like `OracleError`), or a mapping from names to such records
     claim : name of the claim in the ledger of the book, kebab-case
     fields : the names to compare (default: all that theory gives a number for, without
         `converged`, `iterations` and fields that are None)
@@ -60,7 +61,9 @@ def agree(
     sizes : when given, `simulations` has one such set of trials for each size d, and theory
         is held against their extrapolation value + k/d to d → ∞ (see `extrapolate`)
     false_alarm : family-wise probability of refusing a true claim
-    exact : trials without any spread must equal theory within exact·max(1, |theory|)
+    exact : when given there are no statistics: the trial farthest from theory must lie within
+        exact·max(1, |theory|) of it. Without it, this is so only where trials have no spread at
+        all, and these must equal theory to 9 digits
 
     Examples
     --------
@@ -82,15 +85,20 @@ def agree(
     if not isinstance(claim, str) or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", claim):
         raise ValueError(f"claim = {claim!r} is not allowed: claim must be kebab-case, like a-b-2")
     check_real("false_alarm", false_alarm, 0, 1, open_low=True, open_high=True)
-    check_real("exact", exact, 0)
+    if exact is not None:
+        check_real("exact", exact, 0)
     if trials is not None:
         check_integer("trials", trials, 2)
     predicted = _numbers(theory, fields)
     names, shape = list(predicted), None if _is_named(theory) else np.shape(theory)
-    if standard_error is not None:
-        mean, error = (_select(_numbers(x), names) for x in (simulations, standard_error))
+    given = _standard_errors(simulations) if standard_error is None else standard_error
+    if given is not None:
+        mean, error = (_select(_numbers(x), names) for x in (simulations, given))
         freedom = trials - 1 if trials is not None else math.inf
-        estimates = {name: (mean[name], error[name], freedom, trials) for name in names}
+        estimates = {
+            name: (mean[name], _joined(error[name], theory, name), freedom, trials)
+            for name in names
+        }
     elif sizes is not None:
         _check_iterable("simulations", simulations)
         groups = [_trials(group, names, shape) for group in simulations]
@@ -106,6 +114,10 @@ def agree(
         estimates = {
             name: (np.mean(x), _error(x), len(x) - 1, len(x)) for name, x in samples.items()
         }
+        if exact is not None:
+            for name, x in samples.items():
+                farthest = x[np.argmax(np.abs(x - predicted[name]))]
+                estimates[name] = farthest, 0.0, len(x) - 1, len(x)
     rows = tuple(_row(name, predicted[name], *estimates[name], exact) for name in names)
     limit = float(stats.norm.isf(false_alarm / len(rows) / 2))
     agreement = Agreement(claim, rows, false_alarm, limit, 1 if sizes is None else len(groups))
@@ -161,27 +173,53 @@ def _row(
     error: float,
     freedom: float,
     trials: int | None,
-    exact: float,
+    exact: float | None,
 ) -> Row:
-    scale, gap = max(1.0, abs(theory)), float(mean) - theory
+    gap = float(mean) - theory
     if not all(map(math.isfinite, (theory, mean, error))) or error < 0:
         raise ValueError(f"{name}: theory {theory}, simulation {mean} ± {error} is no comparison")
     if freedom < 1:
         raise ValueError(f"{name}: {trials} trials are not allowed: at least 2 are needed")
-    if error <= 1e-13 * scale:
-        return Row(
-            name, theory, float(mean), 0.0, 0.0 if abs(gap) <= exact * scale else 99.0, trials
-        )
+    if error == 0 or exact is not None:
+        allowed = 1e-9 * abs(theory) if exact is None else exact * max(1.0, abs(theory))
+        z = 0.0 if abs(gap) <= allowed else math.copysign(math.inf, gap)
+        return Row(name, theory, float(mean), 0.0, z, trials)
     tail = max(float(stats.t.sf(abs(gap) / error, freedom)), np.finfo(float).tiny)
     z = math.copysign(float(stats.norm.isf(tail)), gap)
     return Row(name, theory, float(mean), float(error), z, trials)
 
 
 def _error(trials: np.ndarray) -> float:
+    """Of the mean; exactly 0 where all trials are equal, whatever the rounding of their mean."""
+    if np.ptp(trials) == 0:
+        return 0.0
     return float(np.std(trials, ddof=1)) / math.sqrt(len(trials))
 
 
+def _measured(value: Any) -> bool:
+    """Whether a record is one number with its standard error."""
+    return hasattr(value, "standard_error") and hasattr(value, "__float__")
+
+
+def _standard_errors(value: Any) -> Any:
+    """The standard errors of a record that carries one or of a mapping to such records, or None."""
+    if isinstance(value, Mapping):
+        found = {name: _standard_errors(x) for name, x in value.items()}
+        return found if found and None not in found.values() else None
+    return value.standard_error if _measured(value) else None
+
+
+def _joined(error: float, theory: Any, name: str) -> float:
+    """The standard error of a difference, where theory may itself have been measured."""
+    other: Any = theory.get(name) if isinstance(theory, Mapping) else theory
+    return (
+        math.copysign(math.hypot(error, other.standard_error), error) if _measured(other) else error
+    )
+
+
 def _is_named(value: Any) -> bool:
+    if _measured(value):
+        return False
     return isinstance(value, Mapping) or is_dataclass(value) or hasattr(value, "_asdict")
 
 
@@ -196,7 +234,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _numbers(value: Any, chosen: Iterable[str] | None = None) -> dict[str, float]:
     """Names and numbers of a record, mapping, number or array."""
     if not _is_named(value):
-        flat = np.asarray(value)
+        flat = np.asarray(float(value) if _measured(value) else value)
         if flat.dtype.kind not in "biuf":
             raise ValueError(f"theory = {value!r} is not allowed: it must hold real numbers")
         names = (

@@ -43,9 +43,15 @@ class Row(NamedTuple):
         return {"quantity": self.name, **values}
 
     def record(self) -> dict[str, str | float | None]:
-        """The row for machines: the printed digits and no more, so that re-runs compare equal."""
+        """The row for machines: the printed digits and no more, so that re-runs compare equal.
+
+        JSON knows no infinity: z is None where trials without spread miss the theory.
+        """
         cells = self.cells()
+        printed: dict[str, float | None]
         printed = {name: float(cells[name]) for name in ("theory", "simulation", "z")}
+        if math.isinf(self.z):
+            printed["z"] = None
         error = float(cells["s.e."]) if self.standard_error > 0 else 0.0
         return {"quantity": self.name, **printed, "standard_error": error, "trials": self.trials}
 
@@ -92,7 +98,7 @@ class Agreement:
         trials = f" over {self.trials} trials" if self.trials else ""
         trials += f" or more at each of {self.sizes} sizes" if self.sizes > 1 else ""
         if not any(row.standard_error for row in self.rows):
-            return f"{verdict}{trials} without any spread: equality is asked for"
+            return f"{verdict}{trials}, held to equality: no chance is involved"
         sign = "≤" if self.holds else ">"
         limit = f"max |z| {self.largest:.1f} {sign} {self.limit:.1f}"
         rows = f"in {len(self.rows)} row{'s' * (len(self.rows) > 1)}"

@@ -102,7 +102,11 @@ def _solve(
     get_loss(loss)
     if start is not None:
         check_is("start", start, OrderParameters, "an OrderParameters or None")
-
+        x = start.vector
+        if loss == "logistic" and not (np.isfinite(x).all() and x[2] > 0 and x[4] > 0):
+            raise ValueError(
+                f"start = {start} is not allowed: start must be finite, with rest and zeta above 0"
+            )
     q = Problem(law, law.nodes, alpha / law.copies, ridge, intercept)
     x, train_loss, residual, iterations = solve(q, loss, None if start is None else start.vector)
     nu, kappa, rest, bias, zeta = x.tolist()

@@ -47,7 +47,7 @@ class Features(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Law of the score of a fixed readout: a mixture over nodes of N(mean, sd²) with label y."""
+    """Law of the score of a fixed readout: a mixture of N(mean, sd²) with label y."""
 
     y: Array
     mean: Array
@@ -75,7 +75,7 @@ class FeatureLaw:
     query: bool = False
     copies: int = 1
 
-    def coefficients(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    def coefficients(self, y: Array, rng: np.random.Generator | None) -> tuple[Array, Array, Array]:
         """Draw (a, c, r) exactly, one triple for each label in y."""
         raise NotImplementedError
 
@@ -108,15 +108,26 @@ class FeatureLaw:
         F[:, 0], F[:, 1] = cos * along + sine * across, sine * along - cos * across
         return Features(F, y)
 
-    def scores(self, w: Array, b: float) -> Scores:
-        """The law of ⟨f, w⟩ + b for a fixed readout w: given a node, N(θa w₁ + c⟨w, q̂⟩ + b, r²|w|²)
-        with |w|² reduced by ⟨w, q̂⟩² where there is a query."""
+    @property
+    def draws(self) -> int:
+        """How many (a, c, r) of each class `scores` draws; 1 where a class has only one."""
+        return 4000
+
+    def scores(self, w: Array, b: float, rng: np.random.Generator | None = None) -> Scores:
+        """The law of ⟨f, w⟩ + b for a fixed readout w, at fresh coefficients of both classes.
+
+        Given (a, c, r) the score is N(θa w₁ + c⟨w, q̂⟩ + b, r²|w|²), with |w|² reduced by ⟨w, q̂⟩²
+        where there is a query. The `nodes` of the theory are not used: a simulation must not share
+        them. `rng` is needed where (a, c, r) varies within a class.
+        """
         w, b = check_array("w", w, "d"), check_real("b", b)
         if self.query and len(w) < 2:
             raise ValueError(f"w of shape {w.shape} is not allowed: w must have 2 entries or more")
-        y, a, c, r, weight = self.nodes
+        y = np.repeat([1, -1], self.draws)
+        a, c, r = self.coefficients(y, rng)
         overlap = self.cos * w[0] + np.sqrt(1 - self.cos**2) * w[1] if self.query else 0.0
         spread = np.sqrt(max(w @ w - overlap**2, 0.0))
+        weight = np.where(y > 0, self.pi, 1 - self.pi) / self.draws
         return Scores(y, self.theta * a * w[0] + c * overlap + b, r * spread, weight)
 
     def signal(self, w: Array) -> float:
@@ -131,7 +142,11 @@ class _TwoGaussians(FeatureLaw):
     positive: tuple[float, float]
     negative: tuple[float, float]
 
-    def coefficients(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    @property
+    def draws(self) -> int:
+        return 1
+
+    def coefficients(self, y: Array, rng: np.random.Generator | None) -> tuple[Array, Array, Array]:
         a, r = np.where(y[:, None] > 0, self.positive, self.negative).T
         return a, np.zeros(len(y)), r
 
@@ -152,7 +167,7 @@ class _Vectorized(_TwoGaussians):
         tokens = self.model.sample(n, d, rng)
         return Features(tokens.X.reshape(len(tokens.y), -1), tokens.y)
 
-    def scores(self, w: Array, b: float) -> Scores:
+    def scores(self, w: Array, b: float, rng: np.random.Generator | None = None) -> Scores:
         """The law of ⟨W, X⟩ + b: positives have mean θΣ_{ℓ∈S}⟨W_ℓ, ξ⟩ + b over R-subsets S.
 
         All subsets where there are at most 20,000; otherwise 20,000 (rounded up) drawn with a fixed
@@ -191,9 +206,14 @@ class _Attention(FeatureLaw):
     temperature: float
     resolution: int | None
 
-    def coefficients(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        parts = np.array_split(y, 1 + len(y) * self.model.L // _BLOCK)  # bounded memory
-        a, c, r = np.concatenate([self._block(part, rng) for part in parts], axis=1)
+    @property
+    def draws(self) -> int:
+        return max(500, min(4000, 2**20 // self.model.L))
+
+    def coefficients(self, y: Array, rng: np.random.Generator | None) -> tuple[Array, Array, Array]:
+        rng, step = check_rng(rng), max(1, _BLOCK // self.model.L)  # bounded memory
+        parts = [self._block(y[k : k + step], rng) for k in range(0, len(y), step)]
+        a, c, r = np.concatenate(parts, axis=1)
         return a, c, r
 
     def _block(self, y: Array, rng: np.random.Generator) -> Array:

@@ -92,9 +92,9 @@ def _logistic(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, f
 
     def refuse_if_separating(v: Array) -> None:
         if lam == 0 and np.all(y * score(v) > 0):
-            raise ValueError(
-                "lam = 0 is not allowed: the data are linearly separable, so the logistic loss has "
-                "no minimiser; lam must be positive"
+            raise ConvergenceError(
+                "lam = 0: no minimiser exists, the data are separable; take a larger lam",
+                _finish(F, y, v[:p], float(v[p:].sum()), "logistic", iterations, False),
             )
 
     goal = min(_GRADIENT, max(1e-2 * lam, 1e-14)) if lam else _GRADIENT  # |w − w*| ≤ goal/lam
@@ -143,8 +143,8 @@ def fit_readout(
     """Minimise (1/n) Σᵢ ℓ(⟨w, Fᵢ⟩ + b; yᵢ) + (λ/2)|w|² over w, and b if `intercept`.
 
     Square loss: in closed form from the smaller of FᵀF and FFᵀ; λ = 0 gives the least-squares
-    solution of least norm. Logistic loss: to gradient norm 1e-8; λ = 0 is refused where the data
-    are separable, because then no minimiser exists.
+    solution of least norm. Logistic loss: to gradient norm 1e-8; where λ = 0 and the data are
+    separable no minimiser exists: `ConvergenceError`, its `estimate` separates them.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def fit_readout(
     >>> fit_readout(F[:2], y[:2], 0.0)
     Traceback (most recent call last):
     ...
-    ValueError: lam = 0 is not allowed: the data are linearly separable, so the logistic ...
+    utils.records.ConvergenceError: lam = 0: no minimiser exists, the data are separable; take a ...
     """
     kind, lam = get_loss(loss), check_real("lam", lam, 0)
     F, intercept = check_array("F", F, "n", "p"), check_flag("intercept", intercept)
@@ -172,8 +172,15 @@ def fit_readout(
     return _finish(F, y, w, b, loss, iterations)
 
 
-def error_rate(law: FeatureLaw, w: Array, b: float) -> float:
+def error_rate(
+    law: FeatureLaw, w: Array, b: float, rng: np.random.Generator | None = None
+) -> float:
     """P(y(⟨w, f⟩ + b) ≤ 0) on a new sample of the law, by conditioning: E Φ(−y·mean/sd).
+
+    Exact where each class has one (a, c, r), and for the vectorized law. For attention it is an
+    average over `law.draws` fresh coefficients of each class, for which `rng` is needed. It is
+    unbiased and adds a variance (π²V₊ + (1−π)²V₋)/draws, where V± ≤ e±(1 − e±) is the variance of
+    Φ(−y·mean/sd) within a class of error e±.
 
     Examples
     --------
@@ -182,7 +189,7 @@ def error_rate(law: FeatureLaw, w: Array, b: float) -> float:
     >>> round(error_rate(law, np.array([1.0, 0.0]), 0.0), 4)
     0.1587
     """
-    y, mean, sd, weight = check_is("law", law, FeatureLaw).scores(w, b)
+    y, mean, sd, weight = check_is("law", law, FeatureLaw).scores(w, b, rng)
     with np.errstate(divide="ignore", invalid="ignore"):
         margin = np.nan_to_num(y * mean / sd, nan=-np.inf)  # a score of exactly 0 is an error
     return float(weight @ ndtr(-margin))
@@ -201,7 +208,7 @@ def simulate_readout(
     """Train a readout on n = αd samples of the law at token dimension d, and measure it.
 
     The result is the record `utils.asymptotics.predict_readout` predicts for d → ∞; its test error
-    is that of this very readout on the law, not an estimate from test samples.
+    is that of this very readout, by `error_rate` on fresh coefficients.
 
     Examples
     --------
@@ -213,10 +220,10 @@ def simulate_readout(
     """
     d, alpha = check_integer("d", d, 1), check_real("alpha", alpha, 0, open_low=True)
     law = check_is("law", law, FeatureLaw)
-    F, y = law.sample(max(1, round(alpha * d)), d, check_rng(rng))
+    F, y = law.sample(max(1, round(alpha * d)), d, rng := check_rng(rng))
     fit = fit_readout(F, y, lam, loss=loss, intercept=intercept)
     return Readout(
-        test_error=error_rate(law, fit.w, fit.b),
+        test_error=error_rate(law, fit.w, fit.b, rng),
         train_loss=fit.train_loss,
         train_error=fit.train_error,
         signal=law.signal(fit.w),

@@ -10,6 +10,7 @@ from scipy import stats
 from utils.agreement import MIME, Agreement, AgreementError, agree, extrapolate
 from utils.model import Tokens
 from utils.records import Alignment, Readout
+from utils.separation import OracleError
 
 READOUT = Readout(0.1, 0.2, 0.3, 1.0, 2.0, -0.5)
 
@@ -126,11 +127,42 @@ def test_standard_error_alone_means_a_normal_law():
 def test_without_spread_only_equality_passes():
     equal = agree(0.25, [0.25, 0.25, 0.25], claim="equal")
     assert equal["value"].z == 0
-    assert "without any spread" in repr(equal)
+    assert "held to equality" in repr(equal)
     assert agree(0.3, [0.1 + 0.2] * 3, claim="rounded").holds
     assert refused(0.25, [0.26, 0.26])
+    assert refused(0.25, [0.25 * (1 + 2e-9)] * 2) and not refused(0.25, [0.25 * (1 + 5e-10)] * 2)
     assert refused(0.0, 1e-6, standard_error=0.0)
     assert not refused(0.0, 1e-6, standard_error=0.0, exact=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-14, 1.0, 1e14])
+def test_no_spread_is_too_small_for_statistics(scale):
+    """A deviation of 10^4 standard errors is refused at any scale: there is no absolute floor."""
+    assert refused(0.0, scale, standard_error=1e-4 * scale)
+    assert not refused(0.0, scale, standard_error=scale)
+    assert refused(0.0, scale * np.array([1, 1 + 1e-4, 1 - 1e-4]))
+    assert refused(0.0, scale * np.ones(3))
+
+
+def test_exact_is_asked_of_every_trial():
+    assert not refused(1.0, [1.0, 1.0 + 9e-7], exact=1e-6)
+    assert refused(1.0, [1.0 - 2e-6, 1.0 + 2e-6], exact=1e-6)  # the mean alone would pass
+    assert not refused(100.0, [100.0, 100.0 + 9e-5], exact=1e-6)
+    assert refused(0.0, 1e-5, standard_error=1.0, exact=1e-6)
+
+
+def test_records_that_carry_their_standard_error():
+    exact = {"a": OracleError(0.10), "b": 0.20}
+    runs = {"a": OracleError(0.12, 0.01), "b": OracleError(0.19, 0.01)}
+    found = agree(exact, runs, claim="carried")
+    assert (found["a"].z, found["b"].z) == pytest.approx((2.0, -1.0))
+    assert found.trials is None
+    assert agree(exact["a"], runs["a"], claim="one")["value"].z == pytest.approx(2.0)
+    assert refused(exact, runs | {"a": OracleError(0.15, 0.01)})
+    both = agree(OracleError(0.10, 0.04), OracleError(0.15, 0.03), claim="two-measured")
+    assert both["value"].z == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="trials"):
+        agree(exact, {"a": runs["a"], "b": 0.19}, claim="half")
 
 
 @pytest.mark.parametrize(
@@ -186,6 +218,25 @@ def test_the_error_carries_the_table():
     assert "bad" in str(caught.value)
     assert found["good"].z == 0
     assert found._repr_mimebundle_()[MIME]["verdict"] == "disagrees"
+    with pytest.raises(AgreementError) as caught:
+        agree(1.0, [2.0, 2.0], claim="flat")
+    found = caught.value.agreement
+    assert found["value"].z == np.inf
+    record = found._repr_mimebundle_()[MIME]
+    assert json.dumps(record, allow_nan=False) and record["rows"][0]["z"] is None
+    assert "+inf" in repr(found)
+
+
+def test_the_verdict_line_says_what_it_rests_on():
+    found = agree(0.0, 0.25, standard_error=0.1, claim="one-line", false_alarm=1e-3)
+    page = found._repr_mimebundle_()["text/html"]
+    summary, table = page.split("</summary>")
+    for text in ("<code>one-line</code>", "agrees", "max |z| 2.5 ≤ 3.3", "probability 0.001"):
+        assert text in summary
+    assert page.startswith('<details class="agreement"><summary>')
+    assert table.startswith('<table class="agreement">') and table.endswith("</table></details>")
+    with pytest.raises(AgreementError, match=r"DISAGREES: max \|z\| 9.0 > 3.9 in 1 row"):
+        agree(0.0, 0.9, standard_error=0.1, claim="one-line")
 
 
 def test_what_the_notebook_stores():

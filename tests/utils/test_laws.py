@@ -177,7 +177,7 @@ def test_temperature_zero_is_exactly_pooled():
     assert np.array_equal(*same)
     warm = attention(model, temperature=1e-7, cos=0.7)
     w = np.array([1.0, 0.3, -0.2])
-    scores = [law.scores(w, -0.3) for law in (warm, mean)]
+    scores = [law.scores(w, -0.3, np.random.default_rng(2)) for law in (warm, mean)]
     errors = [s.weight @ ndtr(-s.y * s.mean / s.sd) for s in scores]
     assert abs(errors[0] / errors[1] - 1) < 1e-3
 
@@ -219,7 +219,7 @@ def test_scores_give_the_error_of_a_fixed_readout(make):
     law, d, n = make(SparseTokens(6, 2, 2.0, 0.4)), 5, 40_000
     w, b = np.random.default_rng(8).standard_normal(d * law.copies), -0.5
     w[::d] += 1.0
-    y, mean, sd, weight = law.scores(w, b)
+    y, mean, sd, weight = law.scores(w, b, np.random.default_rng(10))
     error = weight @ ndtr(-y * mean / sd)
     F, labels = law.sample(n, d, np.random.default_rng(9))
     counted = np.mean(labels * (F @ w + b) <= 0)

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from utils.asymptotics import predict_readout
 from utils.laws import attention, gaussian_mixture, pooled, vectorized
 from utils.losses import get_loss
 from utils.model import SparseTokens
 from utils.readout import error_rate, fit_readout, simulate_readout
+from utils.records import ConvergenceError
 
 LAW = attention(SparseTokens(10, 1, 3.0, 0.4), temperature=1.5, cos=0.8)
 
@@ -102,10 +104,14 @@ def test_tiny_penalties_are_solved_to_the_minimiser_not_to_a_flat_spot(lam):
     assert size <= max(1e-2 * lam, 1e-14)
 
 
-def test_separable_data_without_penalty_are_refused():
+def test_separable_data_without_penalty_are_refused_as_theory_refuses_them():
     F, y = draw(30, 100)
-    with pytest.raises(ValueError, match="lam = 0 is not allowed: the data are linearly separable"):
+    with pytest.raises(ConvergenceError, match="separable; take a larger lam") as caught:
         fit_readout(F, y, 0.0)
+    fit = caught.value.estimate
+    assert np.all(y * (F @ fit.w + fit.b) > 0) and not fit.converged
+    with pytest.raises(ConvergenceError, match="separable; take a larger lam"):
+        predict_readout(LAW, 0.5, 0.0)
     fit_readout(F, y, 0.0, loss="square")
 
 
@@ -121,9 +127,12 @@ def test_one_class():
 
 def test_error_rate_of_constant_readouts():
     zero = np.zeros(4)
-    assert error_rate(LAW, zero, 1.0) == pytest.approx(0.6)
-    assert error_rate(LAW, zero, -1.0) == pytest.approx(0.4)
-    assert error_rate(LAW, zero, 0.0) == pytest.approx(1.0)  # no answer is a wrong answer
+    rng = np.random.default_rng(0)
+    assert error_rate(LAW, zero, 1.0, rng) == pytest.approx(0.6)
+    assert error_rate(LAW, zero, -1.0, rng) == pytest.approx(0.4)
+    assert error_rate(LAW, zero, 0.0, rng) == pytest.approx(1.0)  # no answer is a wrong answer
+    with pytest.raises(ValueError, match="rng = None is not allowed"):
+        error_rate(LAW, zero, 1.0)
 
 
 @pytest.mark.parametrize(

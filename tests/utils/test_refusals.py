@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from utils.agreement import agree
-from utils.alignment import predict_alignment, simulate_alignment
+from utils.alignment import predict_alignment, simulate_alignment, two_steps
 from utils.asymptotics import learning_curve, order_parameters, predict_readout
 from utils.capacity import (
     predict_capacity,
@@ -16,7 +16,14 @@ from utils.capacity import (
     separability,
     simulate_capacity,
 )
-from utils.laws import attention, dense_features, gaussian_mixture, pooled, vectorized
+from utils.laws import (
+    attention,
+    dense_features,
+    gaussian_mixture,
+    learned_attention,
+    pooled,
+    vectorized,
+)
 from utils.margin import fit_margin, predict_margin, simulate_margin
 from utils.model import SparseTokens
 from utils.readout import error_rate, fit_readout, simulate_readout
@@ -32,6 +39,8 @@ from utils.sweep import sweep
 
 MODEL, RNG = SparseTokens(10, 1, 5.0, 0.5), np.random.default_rng(0)
 LAW, NOISE = pooled(MODEL), sample_noise(10, 1, 20, RNG)
+SHARP = attention(MODEL, temperature=1.0, cos=0.5)
+LEARNED = predict_alignment(MODEL, 1.0)
 F, Y = LAW.sample(30, 5, RNG)
 STEPS = {"loss": "square", "lr_w": 0.5, "lr_b": 0.5}
 FIT = {"loss": "square", "intercept": True}
@@ -42,15 +51,18 @@ GOOD = {  # function: arguments that work
     simulate_alignment: {
         "model": MODEL, "d": 5, "alpha0": 1.0, "rng": RNG, "method": "exact", **STEPS
     },
+    two_steps: {"X": np.ones((2, 3, 4)), "y": [1, -1], **STEPS},
     pooled: {"model": MODEL},
     vectorized: {"model": MODEL},
     attention: {"model": MODEL, "temperature": 1.0, "cos": 0.5, "resolution": 96},
+    learned_attention: {"model": MODEL, "alignment": LEARNED, "scale": 1.0, "resolution": 96},
     gaussian_mixture: {"mean": 1.0, "var_pos": 1.0, "var_neg": 1.0, "pi": 0.5},
     dense_features: {"model": MODEL, "n": 2, "d": 3, "rng": RNG, "temperature": 1.0, "cos": 0.5},
     LAW.sample: {"n": 2, "d": 3, "rng": RNG},
     LAW.scores: {"w": [1.0, 2.0], "b": 0.0},
+    SHARP.scores: {"w": [1.0, 2.0], "b": 0.0, "rng": RNG},
     vectorized(MODEL).scores: {"w": np.ones(20), "b": 0.0},
-    error_rate: {"law": LAW, "w": [1.0, 2.0], "b": 0.0},
+    error_rate: {"law": SHARP, "w": [1.0, 2.0], "b": 0.0, "rng": RNG},
     fit_readout: {"F": F, "y": Y, "lam": 0.1, **FIT},
     simulate_readout: {"law": LAW, "d": 5, "alpha": 2.0, "lam": 0.1, "rng": RNG, **FIT},
     predict_readout: {"law": LAW, "alpha": 2.0, "lam": 0.1, **FIT},
@@ -72,12 +84,12 @@ GOOD = {  # function: arguments that work
     sweep: {
         "function": lambda n, rng: 1.0, "grid": {"n": [1]}, "trials": 1, "seed": 0, "n_jobs": 1
     },
-    partial(agree, 0.0, RNG.normal(size=20)): {"claim": "a-b", "exact": 0.1, "false_alarm": 0.1},
+    partial(agree, 0.0, RNG.normal(size=20)): {"claim": "a-b", "exact": 10.0, "false_alarm": 0.1},
 }  # fmt: skip
 NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
 OPTIONAL = [
     (predict_readout, "start"), (critical_theta, "tau"), (oracle_error, "tau"),
-    (predict_error, "tau"), (attention, "resolution"),
+    (predict_error, "tau"), (attention, "resolution"), (learned_attention, "resolution"),
 ]  # fmt: skip
 ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in good] + OPTIONAL))
 
@@ -90,7 +102,7 @@ ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in goo
 def test_what_cannot_be_meant_is_refused_by_name(call, name):
     assert name in inspect.signature(call).parameters
     call(**GOOD[call])
-    may_be_none = (call, name) in OPTIONAL or name == "noise"
+    may_be_none = (call, name) in OPTIONAL or name in ("noise", "exact")
     for bad in NEVER + [None] * (not may_be_none):
         with pytest.raises(ValueError, match=rf"^{re.escape(name)}\b(?s:.)*(is|are) not allowed"):
             call(**{**GOOD[call], name: bad})
