@@ -251,4 +251,4 @@ def simulate_margin(
     d, alpha = check_integer("d", d, 1), check_real("alpha", alpha, 0, open_low=True)
     F, y = check_is("law", law, FeatureLaw).sample(max(1, round(alpha * d)), d, check_rng(rng))
     w, b, margin = fit_margin(F, y, intercept=intercept)
-    return Margin(margin, error_rate(law, w, b), law.signal(w), b)
+    return Margin(margin, error_rate(law, w, b, rng), law.signal(w), b)

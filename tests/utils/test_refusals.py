@@ -72,7 +72,7 @@ GOOD = {  # function: arguments that work
     predict_capacity_width: {"law": LAW, "intercept": True},
     predict_margin: {"law": LAW, "alpha": 1.0, "intercept": True},
     fit_margin: {"F": np.eye(4), "y": [1, -1, 1, -1], "intercept": True},
-    simulate_margin: {"law": LAW, "d": 8, "alpha": 0.5, "rng": RNG, "intercept": True},
+    simulate_margin: {"law": LAW, "d": 40, "alpha": 0.5, "rng": RNG, "intercept": True},
     simulate_capacity: {"law": LAW, "d": 5, "rng": RNG, "intercept": True},
     separability: {"F": F, "y": Y, "intercept": True},
     oracle_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh, "noise": NOISE},
