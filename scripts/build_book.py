@@ -95,7 +95,7 @@ def chapter_key(path: Path, shared: str) -> str:
 
 def execute_chapters(paths: list[Path]) -> dict[str, Path]:
     """Bring the executed copies up to date; return the copy of each chapter by its stem."""
-    pinned = [ROOT / name for name in ("requirements.txt", "constraints.txt")]
+    pinned = [ROOT / "locks" / "book.txt"]
     shared = digest(
         tree_digest(ROOT / "utils").encode(),
         *(path.read_bytes() for path in pinned),
@@ -196,7 +196,7 @@ def main() -> None:
     start = time.perf_counter()
     pages = toc_pages()
     stage(pages, stored="--stored" in sys.argv[1:])
-    key = tree_digest(SOURCE, ROOT / "utils") + digest((ROOT / "constraints.txt").read_bytes())
+    key = tree_digest(SOURCE, ROOT / "utils") + digest((ROOT / "locks" / "book.txt").read_bytes())
     index = HTML / "index.html"
     complete = STAMP.exists() and STAMP.read_text() == key
     if not (complete and all((HTML / f"{page}.html").exists() for page in pages)):

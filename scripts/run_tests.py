@@ -96,14 +96,14 @@ def browser() -> Count:
     return found + pytest("browser", "-n", "2", "tests/book/test_browser.py")
 
 
-WORKFLOW = ".github/workflows/book.yml"
+WORKFLOWS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))
 STEPS: dict[str, Callable[[], Count]] = {
     "lint": lambda: command("ruff", "check", "."),
     "format": lambda: command("ruff", "format", "--check", "."),
     "types": lambda: command("mypy"),
     "workflow": lambda: (
-        command("check-jsonschema", "--builtin-schema", "vendor.github-workflows", WORKFLOW)
-        + command("zizmor", "--offline", "--quiet", "--no-progress", WORKFLOW)
+        command("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
+        + command("zizmor", "--offline", "--quiet", "--no-progress", *WORKFLOWS)
     ),
     "unit tests": unit,
     "contract": lambda: pytest("contract", "tests/book/test_contract.py"),

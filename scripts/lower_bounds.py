@@ -1,0 +1,48 @@
+"""Run the tests of utils on the oldest versions that pyproject.toml allows, in .venv-lower.
+
+make lower-bounds
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from scripts.run_notebooks import ROOT
+
+FOLDER = ROOT / ".venv-lower"
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scikit-learn")
+
+
+def oldest() -> list[str]:
+    """The lower bound of every dependency of the package and of its figures, as a pin."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["figures"]
+    bounds = [re.fullmatch(r"([\w-]+)>=([\d.]+)", line) for line in wanted]
+    if not all(bounds):
+        raise SystemExit(f"every dependency needs one lower bound, name>=version: {wanted}")
+    return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]
+
+
+def tools() -> list[str]:
+    """The pinned tools of the tests."""
+    text = (ROOT / "requirements.txt").read_text() + (ROOT / "requirements-test.txt").read_text()
+    return re.findall(rf"^(?:{'|'.join(TOOLS)})==\S+$", text, re.M)
+
+
+def main() -> int:
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(FOLDER)], check=True)
+    python = str(Path(FOLDER, "bin", "python"))
+    pins = [*oldest(), *tools()]
+    print("installing", *pins, flush=True)
+    subprocess.run([python, "-m", "pip", "install", "-qq", ".", *pins], check=True, cwd=ROOT)
+    subprocess.run([python, "-c", "import needle.figures, needle.sweep"], check=True)
+    run = [python, "-m", "pytest", "-n", "2", "tests/utils", "utils"]
+    return subprocess.run(run, cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
