@@ -5,11 +5,12 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 PORT ?= 8000
+SEED ?= 1
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test notebooks lock lower-bounds picture bench screenshots clean distclean
+.PHONY: book serve test notebooks lock lower-bounds fresh-seeds links picture bench screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -30,6 +31,12 @@ lock: .venv/book
 
 lower-bounds: .venv/book
 	@$(BIN)/python -m scripts.lower_bounds
+
+fresh-seeds: .venv/test
+	@NEEDLE_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --junitxml=_build/reports/fresh-seeds.xml tests/utils utils
+
+links: .venv/book
+	@$(BIN)/python -m scripts.build_book --links
 
 picture: .venv/book
 	@$(BIN)/python -m scripts.landing_figure

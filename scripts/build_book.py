@@ -179,17 +179,27 @@ def stage(pages: list[str], stored: bool = False) -> None:
     shutil.copytree(SITE, SOURCE / "_vendor" / "site")
 
 
-def build() -> None:
-    """Run Sphinx from scratch, in which every warning is an error."""
+def sphinx(builder: str, target: Path) -> int:
+    """Run Sphinx from scratch, in which every warning is an error; its exit code."""
     command = [Path(sys.executable).with_name("jupyter-book"), "config", "sphinx", SOURCE]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    shutil.rmtree(HTML, ignore_errors=True)
-    sphinx = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
+    shutil.rmtree(target, ignore_errors=True)
+    words = [sys.executable, "-m", "sphinx", "-b", builder, "-q", "-W", "--keep-going", "-E"]
     environment = os.environ | {"PYTHONPATH": str(SOURCE / "_ext")}
     doctrees = BUILD / "doctrees"
-    result = subprocess.run([*sphinx, "-E", "-d", doctrees, SOURCE, HTML], env=environment)
-    if result.returncode:
+    return subprocess.run([*words, "-d", doctrees, SOURCE, target], env=environment).returncode
+
+
+def build() -> None:
+    """The site."""
+    if sphinx("html", HTML):
         raise SystemExit("the site was not built: every warning above is an error")
+
+
+def check_links() -> int:
+    """Ask every address that the book names, whether it answers; the stored notebooks will do."""
+    stage(toc_pages(), stored=True)
+    return sphinx("linkcheck", BUILD / "linkcheck")
 
 
 def main() -> None:
@@ -213,4 +223,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(check_links() if "--links" in sys.argv[1:] else main())
