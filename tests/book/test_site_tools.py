@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from scripts import build_book, run_tests
+from scripts import lock as lock_script
 from scripts.run_notebooks import ROOT, WIDGETS, stable_text, write
 from tests.book.conftest import code, shown, sound_notebook
 
@@ -77,8 +78,9 @@ class Book:
         self.folder = folder
         for name in ("scripts", "_ext", "_static"):
             shutil.copytree(ROOT / name, folder / name)
-        for name in ("_config.yml", "requirements.txt", "constraints.txt", "references.bib"):
+        for name in ("_config.yml", "references.bib"):
             shutil.copy(ROOT / name, folder)
+        shutil.copytree(ROOT / "locks", folder / "locks")
         (folder / "_vendor" / "site").mkdir(parents=True)
         (folder / "utils").mkdir()
         (folder / "chapters").mkdir()
@@ -151,15 +153,28 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]
 
 
-def test_every_requirement_is_pinned_and_constrained() -> None:
-    constraints = (ROOT / "constraints.txt").read_text().splitlines()
-    assert [line for line in constraints if not PIN.match(line)] == []
-    constraints = [line.replace("_", "-").lower() for line in constraints]
-    for name in ("requirements.txt", "requirements-test.txt"):
-        lines = [x for x in (ROOT / name).read_text().splitlines() if x and not x.startswith("#")]
-        pins = [line for line in lines if not line.startswith("-")]
-        assert [line for line in pins if line not in constraints] == []
+def locked(name: str) -> dict[str, str]:
+    """Package and version of every line of a lock; each must carry at least one hash."""
+    found = {}
+    for entry in (ROOT / "locks" / f"{name}.txt").read_text().replace("\\\n", " ").splitlines():
+        match = re.match(r"([\w.-]+)==([\w.]+) .*--hash=sha256:[0-9a-f]{64}", entry)
+        assert match, entry
+        found.setdefault(match[1].replace("_", "-").lower(), match[2])
+    return found
+
+
+def test_every_requirement_is_pinned_and_locked_with_its_hashes() -> None:
+    files = {"book": ["requirements"], "test": ["requirements", "requirements-test"]}
+    for lock, names in (files | {"node": ["requirements-node"]}).items():
+        versions = locked(lock)
+        for pin in lock_script.wanted(*(f"{name}.txt" for name in names)).splitlines():
+            if pin and not pin.startswith("#"):
+                assert PIN.match(pin), pin
+                name, version = pin.lower().replace("_", "-").split("==")
+                assert versions[name] == version, pin
     assert (ROOT / "requirements.txt").read_text().rstrip().endswith("\n-e .")
+    both = locked("test")
+    assert {name: both.get(name) for name in locked("book")} == locked("book")
 
 
 def test_no_download_address_and_no_path_of_a_machine_is_recorded() -> None:
