@@ -67,16 +67,13 @@ _HALO: Any = [patheffects.withStroke(linewidth=2.5, foreground="white")]
 
 
 def use_style() -> None:
-    """Set the style of the book; done on import. A notebook then shows figures uncropped."""
+    """Set the style of the book, as `panels` does. A notebook then shows figures uncropped."""
     mpl.rcParams.update(STYLE)
     if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
         from matplotlib_inline.config import InlineBackend
 
         uncropped: Any = {"bbox_inches": None}
         InlineBackend.instance().print_figure_kwargs = uncropped
-
-
-use_style()
 
 
 def color_of(model: str | None) -> str:
@@ -99,6 +96,7 @@ def panels(
     `share` may hold "x" and "y"; panels beside each other should be few, since they shrink.
     """
     rows, cols = check_integer("rows", rows, 1), check_integer("cols", cols, 1, 3)
+    use_style()
     height = height or (3.2 if rows * cols == 1 else 2.7)
     size = (WIDTHS[cols], height * rows)
     return plt.subplots(
