@@ -15,7 +15,7 @@ from .agreement_table import MIME as MIME
 from .agreement_table import Agreement, Row
 from .validation import check_integer, check_real
 
-LEFT_OUT = ("converged", "iterations")
+LEFT_OUT = ("converged", "iterations", "rounds")
 
 
 class AgreementError(AssertionError):
@@ -55,7 +55,7 @@ def agree(
         carries its `standard_error` (like `OracleError`), or a mapping from names to such records
     claim : name of the claim in the ledger of the book, kebab-case
     fields : the names to compare (default: all that theory gives a number for, without
-        `converged`, `iterations` and fields that are None)
+        `converged`, `iterations`, `rounds` and fields that are None)
     standard_error : when given, `simulations` is the mean itself and this its standard error, both
         of theory's form; compared under the normal law, or Student's with `trials` when given
     sizes : when given, `simulations` has one such set of trials for each size d, and theory

@@ -53,6 +53,38 @@ class Readout:
     iterations: int = 0
 
 
+@dataclass(frozen=True)
+class Learning:
+    """What a learner knows after n = αd bags, predicted in the limit or measured at finite d.
+
+    Attributes
+    ----------
+    cos : cosine of the estimate with ξ
+    test_error : probability of a wrong label on new data, with Bayes' rule along the estimate
+    free_entropy : log evidence of the estimate per dimension, relative to knowing nothing
+    rounds : rounds after which the cosine stays within 10⁻³ of `cos`
+    path : the cosine after every round; None for a prediction
+    """
+
+    cos: float
+    test_error: float
+    free_entropy: float
+    rounds: int
+    path: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Samples per dimension n/d: two solutions from `lower` to `algorithm`, equal at `information`.
+
+    From `information` on the posterior knows ξ; from `algorithm` on message passing finds it.
+    """
+
+    information: float
+    algorithm: float
+    lower: float
+
+
 class ConvergenceError(RuntimeError):
     """A solver stopped short of its tolerance; `estimate` is the best answer it had."""
 

@@ -24,8 +24,17 @@ from utils.laws import (
     pooled,
     vectorized,
 )
+from utils.learning import (
+    all_solutions,
+    learning_thresholds,
+    predict_learning,
+    samples_for,
+    simulate_learning,
+    state_evolution,
+)
 from utils.margin import fit_margin, predict_margin, simulate_margin
 from utils.model import SparseTokens
+from utils.posterior import bayes_error
 from utils.readout import error_rate, fit_readout, simulate_readout
 from utils.separation import (
     critical_theta,
@@ -78,6 +87,16 @@ GOOD = {  # function: arguments that work
     oracle_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh, "noise": NOISE},
     predict_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh},
     critical_theta: {"L": 10, "criterion": "weight"},
+    predict_learning: {"model": MODEL, "alpha": 1.0, "informed": True},
+    all_solutions: {"model": MODEL, "alpha": 1.0},
+    state_evolution: {"model": MODEL, "alpha": 1.0, "rounds": 2, "informed": False},
+    samples_for: {"model": MODEL, "cos": 0.5},
+    learning_thresholds: {"model": MODEL},
+    bayes_error: {"model": MODEL, "strength": 2.0},
+    simulate_learning: {
+        "model": MODEL, "d": 5, "alpha": 1.0, "rng": RNG, "rounds": 2, "informed": False,
+        "method": "exact",
+    },
     sample_noise: {"L": 10, "R": 1, "trials": 5, "rng": RNG, "method": "direct"},
     needle_weight: {"model": MODEL, "tau": 1.0, "noise": NOISE},
     required_theta: {"kind": "pooled", "L": 100, "error": 0.1, "R": 1, "pi": 0.5},
@@ -90,6 +109,7 @@ NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
 OPTIONAL = [
     (predict_readout, "start"), (critical_theta, "tau"), (oracle_error, "tau"),
     (predict_error, "tau"), (attention, "resolution"), (learned_attention, "resolution"),
+    (simulate_learning, "height"),
 ]  # fmt: skip
 ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in good] + OPTIONAL))
 
