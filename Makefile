@@ -1,5 +1,6 @@
 # Each target sets up whatever it needs first. CHAPTERS="chapters/01_model.ipynb" restricts
-# `notebooks`, PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`.
+# `notebooks`, PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`,
+# `check` and `mutants`.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -10,7 +11,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test notebooks lock lower-bounds fresh-seeds links picture bench screenshots clean distclean
+.PHONY: book serve test check mutants notebooks lock lower-bounds fresh-seeds links picture bench screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -22,6 +23,12 @@ serve: book
 
 test: .venv/test
 	@$(BIN)/python -m scripts.run_tests
+
+check: .venv/test
+	@$(BIN)/python -m scripts.check $(ONLY)
+
+mutants: .venv/test
+	@$(BIN)/python -m scripts.mutants $(ONLY)
 
 notebooks: .venv/book
 	@$(BIN)/python -m scripts.run_notebooks $(CHAPTERS)

@@ -1,6 +1,40 @@
-"""What every test starts from."""
+"""What every test starts from: declared rates of false alarm, and seeds that can be refreshed.
 
+A statistical test declares with `@pytest.mark.false_alarm(rate)` how often it would refuse correct
+code if its seed were drawn at random; `python -m scripts.false_alarms` adds the rates up. Seeds are
+fixed, so a pass is repeatable. NEEDLE_SEED=k shifts the seeds of just these tests by k and lets
+hypothesis explore anew.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
 from hypothesis import settings
 
-settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)
+SHIFT = int(os.environ.get("NEEDLE_SEED", "0") or 0)
+
+settings.register_profile("book", deadline=None, derandomize=not SHIFT, max_examples=50)
 settings.load_profile("book")
+
+
+def pytest_report_header() -> str:
+    return f"NEEDLE_SEED = {SHIFT}: seeds of statistical tests are " + ("new" if SHIFT else "fixed")
+
+
+@pytest.fixture(autouse=True)
+def _fresh_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With NEEDLE_SEED, every seed of a test that declares a rate becomes another one."""
+    if not (SHIFT and request.node.get_closest_marker("false_alarm")):
+        return
+    plain = np.random.default_rng
+
+    def shifted(seed: Any = None) -> np.random.Generator:
+        if isinstance(seed, int | np.integer | list | tuple):
+            seed = [*np.atleast_1d(seed), SHIFT]
+        return plain(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", shifted)

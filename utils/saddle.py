@@ -257,6 +257,8 @@ def solve(
     x, z, residual, iterations = start, None, 0.0, 1
     if x is None:  # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
         x = _square(problem.with_ridge(4 * problem.lam))[0] * [2, 2, 2, 2, 0.5]
+        if not (np.isfinite(x).all() and x[4] > 0):  # λ = 0, α ≤ 1: even numbers can be fitted
+            return np.nan_to_num(x, posinf=1e9), 0.0, np.inf, iterations
     for step, tolerance in levels:
         logistic = Logistic(problem, step, z)
         x, residual, steps = _newton(logistic, x, tolerance)

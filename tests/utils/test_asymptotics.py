@@ -305,6 +305,25 @@ def test_training_loss_vanishes_below_capacity_and_not_above():
     assert predict_readout(law, 1.1 * capacity, 0.0).train_loss == pytest.approx(above[2], abs=1e-4)
 
 
+@pytest.mark.parametrize("alpha", [0.2, 0.999, 1.0])
+def test_with_fewer_samples_than_dimensions_the_data_are_separable(laws, alpha):
+    for law in laws.values():
+        with pytest.raises(ConvergenceError, match="separable; take a larger lam") as caught:
+            predict_readout(law, alpha * law.copies, 0.0)
+        assert caught.value.estimate.train_error == 0
+
+
+def test_a_start_without_force_is_refused_by_name():
+    """The ridgeless square loss fits every label below α = 1: no force is left to start from."""
+    law = pooled(MODEL)
+    still = order_parameters(law, 0.5, 0.0, loss="square")
+    assert still.zeta == 0
+    assert predict_readout(law, 0.4, 0.0, loss="square", start=still).train_loss == 0
+    for bad in (still, replace(still, rest=0.0, zeta=1.0), replace(still, zeta=math.nan)):
+        with pytest.raises(ValueError, match=r"^start = .* is not allowed"):
+            predict_readout(law, 2.0, 0.1, start=bad)
+
+
 def test_interpolation_threshold_has_no_solution():
     with pytest.raises(ConvergenceError, match="interpolation threshold"):
         predict_readout(pooled(MODEL), 1.0, 0.0, loss="square")

@@ -1,0 +1,43 @@
+"""The mathematics flows one way: what the imports of `utils` may point to."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import utils
+
+FILES = {path.stem: path for path in Path(utils.__file__).parent.glob("[!_]*.py")}
+# Every module may import those to its left; a module not named here is to the right of all.
+FLOW = [
+    *("validation", "records", "losses", "model", "quadrature", "noise", "laws", "alignment"),
+    *("saddle", "asymptotics", "readout", "capacity", "margin", "separation"),
+]
+ASIDE = {"agreement", "agreement_table", "sweep", "figures"}  # know nothing of the mathematics
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of `utils` that a file imports; absolute imports of it are not allowed."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.split(".")[0] == "utils" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] not in ("utils", "scripts", "tests")
+            if node.level:
+                names = [node.module] if node.module else [alias.name for alias in node.names]
+                found |= {str(name).split(".")[0] for name in names}
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_imports_point_one_way(name):
+    if name in ASIDE:
+        assert imported(FILES[name]) <= {"validation", "agreement_table"}
+        return
+    allowed = set(FLOW[: FLOW.index(name)]) if name in FLOW else set(FILES) - ASIDE
+    assert imported(FILES[name]) <= allowed, f"{name} imports what stands to its right"
+
+
+def test_every_module_of_the_flow_exists():
+    assert set(FLOW) | ASIDE <= set(FILES)
