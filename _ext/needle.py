@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import imagesize
+import needle_page
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from numpy.typing import ArrayLike
@@ -225,4 +226,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-signature", short_signature)
     app.connect("autodoc-skip-member", skip_field_aliases)
     app.connect("config-inited", set_base_url, priority=900)
+    needle_page.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

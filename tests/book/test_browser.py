@@ -157,6 +157,146 @@ def test_search_finds_the_last_chapter(chromium: Any, host: str, site: Path) -> 
 
 def unfold(page: Any) -> None:
     page.evaluate(
-        "() => document.querySelectorAll('.toggle-hidden').forEach("
-        "e => e.classList.remove('toggle-hidden'))"
+        "() => document.querySelectorAll('.toggle-hidden, details').forEach("
+        "e => { e.open = true; e.classList.remove('toggle-hidden') })"
     )
+
+
+CLOSED = "details:not([open]) > :not(summary)"
+CUT = """() => [...document.querySelectorAll('article pre')].filter(
+    e => e.scrollWidth > e.clientWidth + 1).length"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_paper_shows_everything_dark_on_white(
+    chromium: Any, host: str, name: str, theme: str
+) -> None:
+    """Folded code, tables, answers and solutions are printed, no line of code is cut."""
+    with opened(chromium, f"{host}/{name}.html", theme=theme) as page:
+        folds = page.locator(CLOSED).count()
+        page.emulate_media(media="print")
+        page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+        assert page.locator(CLOSED).count() == 0
+        assert luminance(background(page)) > 0.9
+        ink = page.evaluate("() => getComputedStyle(document.querySelector('article p')).color")
+        assert luminance(np.array([int(v) for v in re.findall(r"\d+", ink)[:3]])) < 0.1
+        assert page.evaluate(CUT) == 0
+        for solution in page.locator("div.solution div.cell").all()[:3]:
+            assert solution.bounding_box()["height"] > 20
+        page.emulate_media(media="screen")
+        page.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+        assert page.locator(CLOSED).count() == folds
+        assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+
+
+def test_paper_needs_no_script_to_unfold(chromium: Any, host: str) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{host}/{CHAPTERS[0]}.html")
+    inside = page.locator("details.folded > .cell_input").first
+    assert not inside.is_visible()
+    page.locator("details.folded > summary").first.click()
+    assert inside.is_visible()
+    page.reload()
+    page.emulate_media(media="print")
+    assert page.locator("details.folded > .cell_input").first.bounding_box()["height"] > 10
+    context.close()
+
+
+def test_code_unfolds_by_keyboard(chromium: Any, host: str) -> None:
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html") as page:
+        for kind in ("details.folded", "details.agreement"):
+            fold = page.locator(kind).first
+            fold.locator("summary").focus()
+            for state in (True, False):
+                page.keyboard.press("Enter")
+                assert fold.evaluate("e => e.open") is state
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_formulas_are_no_tab_stops_and_buttons_have_names(
+    chromium: Any, host: str, name: str
+) -> None:
+    with opened(chromium, f"{host}/{name}.html") as page:
+        assert page.locator("mjx-container[tabindex]").count() == 0
+        unnamed = "b => !b.innerText.trim() && !b.ariaLabel && !b.title"
+        buttons = f"() => [...document.querySelectorAll('button')].filter({unnamed}).length"
+        assert page.evaluate(buttons) == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_focus_is_seen(chromium: Any, host: str, theme: str) -> None:
+    """Every stop of the first sixty changes its outline, shadow or border when it has the focus."""
+    look = "e => { const s = getComputedStyle(e); return s.outlineStyle + s.boxShadow + s.border }"
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme) as page:
+        unseen = []
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            stop = page.evaluate_handle("() => document.activeElement").as_element()
+            focused = stop.evaluate(look)
+            stop.evaluate("e => e.blur()")
+            if focused == stop.evaluate(look):
+                unseen.append(stop.evaluate("e => e.outerHTML.slice(0, 90)"))
+            stop.evaluate("e => e.focus()")
+        assert unseen == []
+
+
+def test_a_choice_in_the_old_menu_of_mathjax_is_forgotten(chromium: Any, host: str) -> None:
+    context = chromium.new_context()
+    choice = json.dumps({"renderer": "SVG", "explorer": True})
+    context.add_init_script(f"localStorage['MathJax-Menu-Settings'] = '{choice}'")
+    page = context.new_page()
+    missing = []
+    page.on("response", lambda r: r.status >= 400 and missing.append(r.url))
+    page.goto(f"{host}/{CHAPTERS[0]}.html")
+    page.wait_for_selector("mjx-container")
+    page.wait_for_load_state("networkidle")
+    assert missing == []
+    assert page.evaluate("() => localStorage['MathJax-Menu-Settings']") is None
+    context.close()
+
+
+def test_a_link_into_the_page_lands_on_its_target(chromium: Any, host: str) -> None:
+    name = CHAPTERS[2]
+    with opened(chromium, f"{host}/{name}.html") as page:
+        last = page.locator("article h2").last.evaluate("e => e.parentElement.id")
+    with opened(chromium, f"{host}/{name}.html#{last}") as page:
+        page.wait_for_timeout(300)
+        top = page.evaluate("id => document.getElementById(id).getBoundingClientRect().top", last)
+        bottom = "() => innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
+        assert -5 <= top <= 150 or page.evaluate(bottom)
+
+
+def test_a_drawer_closes_behind_a_choice(chromium: Any, host: str) -> None:
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=380, height=800) as page:
+        page.locator("button.secondary-toggle").click()
+        page.locator(".bd-sidebar-secondary a[href^='#']").nth(3).click()
+        assert not page.evaluate(
+            "() => document.getElementById('pst-secondary-sidebar-checkbox').checked"
+        )
+
+
+def test_plates_stand_side_by_side_or_below_each_other(chromium: Any, host: str) -> None:
+    """Two plates that can be read side by side share a row; on a telephone each has its own."""
+    plate = '<div class="plate" style="--pixels: 700px"><img width="700" height="400"></div>'
+    markup = f'<figure class="book-figure"><div class="plates">{plate}{plate}</div></figure>'
+    for width, rows in ((1280, 1), (380, 2)):
+        with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=width) as page:
+            tops = page.evaluate(
+                "html => { const a = document.querySelector('article');"
+                "a.insertAdjacentHTML('afterbegin', html);"
+                "return [...a.querySelectorAll('.plates > .plate')].slice(0, 2)"
+                ".map(p => Math.round(p.getBoundingClientRect().top)) }",
+                markup,
+            )
+            assert len(set(tops)) == rows
+
+
+def test_snippets_of_the_search_are_text(chromium: Any, host: str) -> None:
+    with opened(chromium, f"{host}/search.html?q=needle") as page:
+        page.wait_for_selector("ul.search li p.context")
+        page.wait_for_load_state("networkidle")
+        snippets = page.locator("ul.search li p.context").all_inner_texts()
+        assert snippets
+        assert [text for text in snippets if "\\" in text or "Binder" in text] == []

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import inspect
 import re
 from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from PIL import Image
 
 from scripts.build_book import HTML, VERSIONS, toc_pages
 from scripts.contract import STATUSES
@@ -154,3 +157,111 @@ def test_statements_page_holds_every_statement_with_its_number(site: Path) -> No
 
 def test_landing_page_links_to_the_statements(site: Path) -> None:
     assert soup(site / "intro.html").select("article a[href^='statements.html']")
+
+
+COLD, BLOCKING = 750_000, 80_000  # compressed bytes of a first page, and of what delays its text
+
+
+def weight(page: Path, addresses: list[str]) -> int:
+    """Compressed bytes of some of the files that a page names; images and fonts are as they are."""
+    total = 0
+    for address in set(addresses):
+        data = (page.parent / unquote(urlsplit(address).path)).resolve().read_bytes()
+        total += len(data) if re.search(r"\.(png|woff2?)\b", address) else len(gzip.compress(data))
+    return total
+
+
+def test_page_is_light_enough_for_a_slow_line(page: Path, site: Path) -> None:
+    """Styles, scripts, fonts of MathJax and two figures; other figures load when near."""
+    head = soup(page).find("head")
+    scripts = soup(page).find_all("script", src=True)
+    blocking = [
+        tag["src"] for tag in head.find_all("script", src=True) if not tag.has_attr("defer")
+    ]
+    styles = [tag["href"] for tag in head.find_all("link", rel="stylesheet")]
+    figures = [tag["src"] for tag in soup(page).select("figure img")][:2]
+    math = ["AMS-Regular", "Main-Regular", "Main-Bold", "Math-Italic", "Size1-Regular"]
+    fonts = sum(next(site.rglob(f"MathJax_{name}.woff")).stat().st_size for name in math)
+    assert weight(page, blocking) < BLOCKING
+    named = [tag["src"] for tag in scripts] + styles + figures
+    assert weight(page, named) + len(gzip.compress(page.read_bytes())) + fonts < COLD
+    assert "fontawesome" not in str(head)
+    assert soup(page).select("[class*='fa-']:not(svg)") == []
+
+
+def test_figures_load_when_near_in_room_kept_for_them(chapter: Path) -> None:
+    for image in soup(chapter).select("figure img"):
+        assert image["loading"] == "lazy"
+        assert int(image["width"]) > 100
+        assert int(image["height"]) > 100
+
+
+def test_figures_have_a_palette(site: Path) -> None:
+    figures = list((site / "_images").glob("*.png"))
+    assert figures
+    for path in figures:
+        with Image.open(path) as image:
+            assert image.mode == "P", path.name
+
+
+def test_the_theme_is_known_before_the_first_paint(page: Path) -> None:
+    head = str(soup(page).find("head"))
+    first = head.index("prefers-color-scheme")
+    assert first < head.index('rel="stylesheet"')
+    assert first < head.index("<script src")
+
+
+def test_every_id_stands_once(page: Path) -> None:
+    ids = [tag["id"] for tag in soup(page).find_all(id=True)]
+    assert sorted({name for name in ids if ids.count(name) > 1}) == []
+
+
+def test_the_title_of_a_solution_leads_nowhere(chapter: Path) -> None:
+    titles = soup(chapter).select("div.solution > p.admonition-title")
+    assert len(titles) == len(soup(chapter).select("div.solution"))
+    assert [title.text for title in titles if title.find("a")] == []
+
+
+def test_folded_code_says_what_it_is(chapter: Path) -> None:
+    notebook = nbformat.read(ROOT / "chapters" / f"{chapter.stem}.ipynb", as_version=4)
+    tags = [set(cell.metadata.get("tags", [])) for cell in notebook.cells]
+    words = [fold.find("summary").text for fold in soup(chapter).select("details.folded")]
+    assert len(words) == sum(bool({"hide-input", "hide-cell"} & tag) for tag in tags)
+    assert {word.split(" ")[0] for word in words} <= {"The"}
+    for fold in soup(chapter).select("details.folded"):
+        drawn = fold.find_next_sibling("div")
+        drawn = drawn is not None and drawn.find("figure") is not None
+        assert drawn == ("figure" in fold.find("summary").text)
+
+
+def test_page_describes_itself(page: Path) -> None:
+    def content(**names: str) -> str:
+        tag = soup(page).find("meta", attrs=names)
+        return tag["content"] if tag else ""
+
+    told = content(name="description")
+    assert 20 <= len(told) <= 400
+    assert not re.search(r"\\\\|\$|\.\.\.$|\ue000", told)
+    assert content(property="og:description") == told
+    assert content(name="twitter:card") == "summary_large_image"
+    assert content(property="og:image").startswith("https://")
+    assert soup(page).find("link", rel="canonical")["href"].endswith(f"/{page.name}")
+
+
+def test_the_root_has_a_title_and_sends_on(site: Path) -> None:
+    root = soup(site / "index.html")
+    assert root.title.text == "Attention and the needle"
+    assert root.find("meta", attrs={"name": "description"})["content"]
+    assert root.find("link", rel="canonical")["href"].endswith("/intro.html")
+    assert root.find("meta", attrs={"http-equiv": "refresh"})["content"] == "0; url=intro.html"
+
+
+def test_the_page_for_lost_readers_stands_alone(site: Path) -> None:
+    lost = soup(site / "404.html")
+    assert "no such page" in lost.h1.text.lower()
+    assert lost.find_all(["script", "link", "img"]) == []
+    assert {urlsplit(link["href"]).scheme for link in lost.find_all("a")} == {"https"}
+
+
+def test_readers_without_scripts_are_told(chapter: Path) -> None:
+    assert "TeX" in soup(chapter).select_one("article noscript").text

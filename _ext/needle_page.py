@@ -1,0 +1,257 @@
+"""What the book changes about finished pages: what they load, what they say of themselves.
+
+The theme leaves no other way to do this than to rewrite its HTML. Each rewriting names its reason
+and says how often it must apply to a page, so that a new version of the theme that no longer fits
+stops the build instead of passing unseen.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import imagesize
+import pydata_sphinx_theme
+from docutils import nodes
+from PIL import Image
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+DESCRIPTION = 200  # characters, of the description of a page
+BEFORE_PAINT = """<script>
+    (() => {
+      const page = document.documentElement.dataset;
+      let mode = "auto";
+      try {
+        const stored = localStorage.getItem("mode");
+        if (["light", "dark"].includes(stored)) mode = stored;
+        localStorage.removeItem("MathJax-Menu-Settings");
+      } catch {}
+      const dark = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+      page.mode = mode;
+      page.theme = mode === "auto" ? dark : mode;
+    })();
+  </script>"""
+NO_SCRIPT = (
+    '<noscript><p class="no-script">Without scripts the formulas of this page show as TeX; '
+    "everything else works, and what is folded opens.</p></noscript>"
+)
+
+# (pattern, what stands there instead, how often: a number, or None for any, and why)
+REWRITINGS: list[tuple[str, str, int | None, str]] = [
+    (
+        r'<script data-cfasync="false">.*?</script>',
+        BEFORE_PAINT,
+        1,
+        "the theme is known before the first paint, and no choice made in an old menu of MathJax "
+        "asks for files that are not there",
+    ),
+    (
+        r'<script src="[^"]*/fontawesome/[^"]*/js/all\.min\.js[^"]*"></script>',
+        "",
+        1,
+        "1.5 MB of script that blocks the first text; icons are drawn in place, see `draw_icons`",
+    ),
+    (
+        r"<link [^>]*/fontawesome/[^>]*/?>",
+        "",
+        4,
+        "a style sheet and three fonts for a dozen icons",
+    ),
+    (
+        r'(<p class="admonition-title">Solution to)<a [^>]*>(.*?)</a>(?=</p>)',
+        r"\1\2",
+        None,
+        "a click on the title of a solution opens it, and leads nowhere else",
+    ),
+    (
+        r'(<section[^>]*?) id="(?:solution|exercise|proof)-content"',
+        r"\1",
+        None,
+        "an id stands once on a page",
+    ),
+    (
+        r'<meta name="viewport" content="width=device-width, initial-scale=1" ?/>\s*',
+        "",
+        None,
+        "said once is enough",
+    ),
+]
+
+
+ICON = re.compile(r'<(i|span) class="([^"]*\bfa-([a-z-]+)[^"]*)"([^>]*)>\s*</\1>')
+SIZES = {"lg", "fw", "sm", "solid", "regular", "brands"}
+
+
+class Icons(dict[str, str]):
+    """The drawing of an icon of the theme by its name, read from the theme's own script."""
+
+    def __init__(self, script: Path) -> None:
+        entry = r'"?([a-z0-9-]+)"?:\[(\d+),(\d+),\[([^\]]*)\],"[0-9a-f]+","([^"]+)"\]'
+        for name, width, height, aliases, path in re.findall(entry, script.read_text("utf-8")):
+            drawing = f'viewBox="0 0 {width} {height}"><path fill="currentColor" d="{path}"/></svg>'
+            for known in (name, *re.findall(r'"([^"]+)"', aliases)):
+                self[known] = drawing
+
+    def __missing__(self, name: str) -> str:
+        raise ExtensionError(f"the theme has no icon {name}; mend _ext/needle_page.py")
+
+
+def draw_icons(page: str, icons: Icons) -> str:
+    """Each icon as a small picture in the page, so that neither a font nor a script is needed."""
+
+    def drawn(match: re.Match[str]) -> str:
+        names = re.findall(r"\bfa-([a-z-]+)", match[2])
+        name = next(name for name in names if name not in SIZES)
+        return f'<svg class="icon {match[2]}"{match[4]} aria-hidden="true" {icons[name]}'
+
+    return ICON.sub(drawn, page)
+
+
+def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
+    """A page of HTML with every rewriting applied; an error where one does not fit."""
+    for pattern, replacement, times, reason in REWRITINGS:
+        page, count = re.subn(pattern, replacement, page, flags=re.S)
+        if times is not None and count != times:
+            raise ExtensionError(f"{name}: {count} times instead of {times}: {pattern} ({reason})")
+
+    def image(match: re.Match[str]) -> str:
+        """Images load when they are near, in room that is kept for them."""
+        width, height = sizes[match[2]]
+        return f'<img loading="lazy" width="{width}" height="{height}" {match[1]}'
+
+    page = re.sub(r'<img (?=([^>]*src="[^"]*_images/([^"/]+)"))\1', image, page)
+    if 'class="math ' in page:
+        page = re.sub(r"<article [^>]*>", rf"\g<0>{NO_SCRIPT}", page, count=1)
+    return page
+
+
+def rewrite_pages(app: Sphinx) -> None:
+    """Pass every page through `finish` before it is written."""
+    if app.builder.format != "html":
+        return
+    render = app.builder.templates.render  # type: ignore[attr-defined]
+    sizes: dict[str, tuple[int, int]] = {}
+    [script] = Path(pydata_sphinx_theme.__file__).parent.rglob("fontawesome/*/js/all.min.js")
+    icons = Icons(script)
+
+    def finished(template: str, context: dict[str, Any]) -> str:
+        for source, name in app.builder.images.items():
+            if name not in sizes:
+                sizes[name] = imagesize.get(app.srcdir / source)
+        page = render(template, context)
+        whole = "<!DOCTYPE html>" in page[:100]  # the theme also renders its buttons, one by one
+        name = context.get("pagename", template)
+        return draw_icons(finish(page, name, sizes), icons) if whole else page
+
+    app.builder.templates.render = finished  # type: ignore[attr-defined]
+
+
+def in_words(tex: str) -> str | None:
+    """A short formula as text, such as √L or θ = 5; None where that needs more than letters."""
+    names = {"sqrt": "√", "log": "log ", "le": "≤", "ge": "≥", "to": "→", "infty": "∞", ",": " "}
+
+    def word(match: re.Match[str]) -> str:
+        greek = f"GREEK SMALL LETTER {match[1].upper()}"
+        try:
+            return names.get(match[1]) or unicodedata.lookup(greek)
+        except KeyError:
+            return match[0]
+
+    text = re.sub(r"\\([a-z]+|,)", word, tex)
+    text = re.sub(r"√\s*(?:\{(\w+)\}|(\w))", r"√\1\2", text)
+    return None if re.search(r"[\\{}^_]", text) else re.sub(r"\s+", " ", text)
+
+
+def description(document: nodes.document) -> str:
+    """The first sentences of a page that can be said without TeX."""
+    told = ""
+    for paragraph in document.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, nodes.section):
+            copy = paragraph.deepcopy()
+            for formula in list(copy.findall(nodes.math)):
+                text = in_words(formula.astext()) or "\ue000"
+                formula.parent.replace(formula, nodes.Text(text))
+            for sentence in re.split(r"(?<=[.?!])\s+", re.sub(r"\s+", " ", copy.astext())):
+                sound = "\ue000" not in sentence and re.search(r"[.?!]$", sentence)
+                if told and (not sound or len(told) + len(sentence) > DESCRIPTION):
+                    return told
+                if sound:
+                    told = f"{told} {sentence}".strip()
+    return told
+
+
+def describe(
+    app: Sphinx, name: str, template: str, context: dict[str, Any], document: nodes.document | None
+) -> None:
+    """Replace the descriptions that opengraph makes, in which formulas are raw TeX."""
+    if document is None:
+        return
+    told = html.escape(description(document) or app.config.html_title)
+    tag = r'(<meta (?:name="|property="og:)description" content=")[^"]*'
+    context["metatags"] = re.sub(tag, lambda m: m[1] + told, context["metatags"])
+
+
+def landing(app: Sphinx) -> None:
+    """The root of the site sends to the first page, and says for whom it is."""
+    root = app.config.root_doc
+    page = (Path(app.outdir) / f"{root}.html").read_text(encoding="utf-8")
+    title = f"<title>{html.escape(app.config.html_title)}</title>"
+    tags = re.findall(r'<meta (?:property="og:|name="(?:description|twitter))[^>]*>', page)
+    tags += re.findall(r'<link rel="(?:canonical|icon)"[^>]*>', page)
+    head = [
+        '<meta charset="utf-8"/>',
+        title,
+        *tags,
+        f'<meta http-equiv="refresh" content="0; url={root}.html"/>',
+    ]
+    body = f'<p><a href="{root}.html">{html.escape(app.config.html_title)}</a></p>'
+    text = '<!DOCTYPE html>\n<html lang="en"><head>\n{}\n</head><body>{}</body></html>\n'
+    (Path(app.outdir) / "index.html").write_text(text.format("\n".join(head), body))
+
+
+LOST = """<!DOCTYPE html>
+<html lang="en"><head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<title>No such page · {title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ max-width: 30rem; margin: 20vh auto; padding: 0 1rem; font: 1.1rem/1.5 sans-serif; }}
+</style>
+</head><body>
+<h1>There is no such page</h1>
+<p>The address may be old. Begin at <a href="{base}{root}.html">{title}</a>,
+or <a href="{base}search.html">search the book</a>.</p>
+</body></html>
+"""
+
+
+def lost(app: Sphinx) -> None:
+    """The page for an address that leads nowhere; served at any depth, so it stands alone."""
+    fields = {"title": app.config.html_title, "base": app.config.html_baseurl}
+    page = LOST.format(**fields, root=app.config.root_doc)
+    (Path(app.outdir) / "404.html").write_text(page, encoding="utf-8")
+
+
+def complete(app: Sphinx, error: Exception | None) -> None:
+    """Write the pages beside the book, and give figures a palette: a third of the size."""
+    if error or app.builder.format != "html":
+        return
+    landing(app)
+    lost(app)
+    for path in (Path(app.outdir) / "_images").glob("*.png"):
+        with Image.open(path) as image:
+            if image.mode != "P":
+                image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+                    path, optimize=True
+                )
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", rewrite_pages)
+    app.connect("html-page-context", describe, priority=900)  # after opengraph
+    app.connect("build-finished", complete, priority=400)  # before a bare index.html is written
