@@ -111,7 +111,7 @@ class Reader:
                 self.used.append(name)
                 after = self.skip_arguments(tokens, i)
                 following = tokens[after] if after < len(tokens) else None
-                ends = following is None or following in {",", ";", "\\\\"} | RELATIONS
+                ends = following is None or following in {",", ";", ")", "\\\\"} | RELATIONS
                 if fresh and (
                     ends or following in {"<", ">", "\\le", "\\ge", "\\ne", "\\gg", "\\ll"}
                 ):
@@ -124,7 +124,7 @@ class Reader:
             else:
                 i += 1
                 fresh = token in RELATIONS | {",", ";", "\\\\", "{", "}"} or (
-                    fresh and token == "-"
+                    fresh and token in ("-", "(")
                 )
                 continue
             fresh = False
@@ -164,7 +164,8 @@ class Reader:
             inner, i = group(tokens, i + 1)
             if low:
                 if not set(inner) <= INDICES:
-                    subscript = "_" + "".join(inner)
+                    joined = "".join(f"{t} " if t in LETTERS else t for t in inner).strip()
+                    subscript = f"_{joined}"
             elif tuple(inner) in STARS:
                 star = "^*"
             elif len(inner) == 3 and inner[0] == "(" and inner[1].isdigit():
@@ -240,10 +241,11 @@ def undefined(box: Box, known: set[str]) -> list[str]:
     for name in used:
         base, _, subscript = name.partition("_")
         family = subscript.isalnum() and base in defined  # A_1, …, A_n of a family A
-        family |= "/" in subscript and any(
-            d.startswith(f"{base}_") for d in defined
-        )  # M_{χ/2}, M_χ
-        if name not in known | defined and base != "I" and not family and name not in missing:
+        first = TOKEN.match(subscript)  # m_{t-1} of m_t, M_{χ/2} of M_χ, or of whatever M is
+        family |= first is not None and f"{base}_{first[0]}" in known | defined
+        family |= "/" in subscript and any(d.startswith(f"{base}_") for d in known | defined)
+        free = base in ("I", "O", "o")
+        if not (name in known | defined or free or family or name in missing):
             missing.append(name)
     return missing
 
