@@ -1,0 +1,369 @@
+"""One data set used twice: two gradient steps on the query, then a readout on the same samples.
+
+A training sample has tilted its own query. Write p = w⁽¹⁾ for the readout of the first step,
+A_i = h_i P X_i p for what the second step adds up, q = −(1/(n₀L)) Σ X_iᵀA_i, and α = n/d. Given p,
+all X_i p and q, the tokens are Gaussian with two linear constraints, Σ γ_{y_i} X̄_i ∝ p and
+Σ X_iᵀA_i ∝ q. In the frame of p̂, of q's part q̂₂ across p̂, and of ξ's part e across both,
+
+    ⟨x, p̂⟩  = θ v⟨ξ, p̂⟩  + g₁ + η_wγ_y/(αL|p|),
+    ⟨x, q̂₂⟩ = θ v⟨ξ, q̂₂⟩ + g₂ + k_y⟨ξ, q̂₂⟩ − A/(αL|q₂|),
+    ⟨x, e⟩  = θ v⟨ξ, e⟩  + g₃ + k_y⟨ξ, e⟩ + A·S⟨ξ, e⟩/(αN²),      k_y = −θπRγ₊γ_y/(L E γ_y²),
+
+for the tokens x of a sample that was seen, where q = S ξ + (echo) p̂ + (noise of length N). The
+softmax reads the first two; its weights s give a training law of (a, c₁, c₂, r). In all other
+directions the noise is fresh, except that the rows A and γ of the two sums have been taken out: the
+force of the data on a direction of w loses E[ℓ'm]² + E[ℓ'k]² from E[r²ℓ'²], with m = ⟨s, A⟩/√E|A|²
+and k = γ_y/√(L E γ_y²). The saddle function of `utils.asymptotics` becomes
+
+    F = E[ M_{χr²}(Ω + χ(Mm + Kk)) ] − ½χ(M² + K²) − τζ/(2α) + ½λ(|ν|² + κ² + τ²),   χ = τ/ζ,
+
+stationary in (ν₁, ν₂, κ, τ, b, ζ, M, K), with τ the norm of w across the frame. New samples have no part in p or q: the test error is that
+of the ordinary attention law. The derivation is in Appendix C.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri, softmax
+from scipy.stats import qmc
+
+from utils.alignment import predict_alignment
+from utils.asymptotics import OrderParameters, order_parameters, predict_readout
+from utils.laws import FeatureLaw, attention
+from utils.losses import get_loss
+from utils.model import SparseTokens, check_model
+from utils.readout import error_rate, fit_readout
+from utils.records import ConvergenceError, Readout
+from utils.validation import check_flag, check_integer, check_is, check_real, check_rng
+
+Array = np.ndarray
+TOLERANCE = 1e-8
+_POINTS, _ENTRIES, _LONGEST = 13, 2**23, 10_000
+
+
+class Frame(NamedTuple):
+    """Coordinates of ξ and q̂ along p̂, q̂₂ and e, and the temperature of the softmax."""
+
+    signal: Array
+    query: Array
+    temperature: float
+
+
+class Seen(NamedTuple):
+    """Points of the training law: y, means (3, m) along p̂, q̂₂, e, r, the rows m and k, G, weight.
+
+    `gathered` is m = ⟨s, A⟩/√E|A|², `counted` is k = γ_y/√(L E γ_y²); both are 0 for samples that
+    took no part in the two steps.
+    """
+
+    y: Array
+    means: Array
+    r: Array
+    gathered: Array
+    counted: Array
+    G: Array
+    weight: Array
+
+
+def training_law(
+    model: SparseTokens,
+    alpha: float,
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    seen: bool = True,
+) -> tuple[Seen, Frame]:
+    """The law of the features on samples that the two steps have seen, or on fresh ones.
+
+    2¹³ Sobol points a class in the 2L + 1 Gaussians of a sample (fewer where L > 500).
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> for seen in (False, True):
+    ...     law, frame = training_law(model, 1.0, temperature=2.0, seen=seen)
+    ...     score = (frame.query @ law.means) * law.y
+    ...     print(f"{law.weight @ score:.2f}")  # the labels leak into the seen samples
+    0.21
+    0.37
+    """
+    model, T = check_model(model), check_real("temperature", temperature, 0, open_low=True)
+    L, R, theta = model.L, model.R, model.theta
+    if L > _LONGEST:
+        raise ValueError(f"L = {L} is not allowed: here L must be at most {_LONGEST}")
+    limit = predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b)
+    gradient = get_loss(loss).first
+    pull = {y: -float(gradient(0.0, y)) for y in (1, -1)}
+    share = {1: model.pi, -1: 1 - model.pi}
+    mean_pull = sum(share[y] * pull[y] for y in share)
+    square_pull = sum(share[y] * pull[y] ** 2 for y in share)
+
+    cos, sine = limit.readout_cos, math.sqrt(1 - limit.readout_cos**2)
+    across = math.hypot(limit.signal * sine, limit.noise)
+    query = np.array([limit.signal * cos + limit.echo, across, 0.0]) / limit.query_norm
+    signal = np.array([cos, limit.signal * sine**2 / across, sine * limit.noise / across])
+    own = np.array([0.0, -1 / across, signal[2] * limit.signal / limit.noise**2]) / (alpha * L)
+    own *= float(seen)
+
+    parts, points = [], min(_POINTS, int(math.log2(_ENTRIES / L)) - 1)
+    v = np.arange(L) < R
+    for y in share:
+        g = qmc.Sobol(2 * L + 1, bits=30, rng=y + 1).random_base2(points)
+        g = ndtri(np.clip(g, 2.0**-31, 1 - 2.0**-31))
+        first = g[:, :L] + theta * (y > 0) * v * cos
+        first += seen * lr_w * pull[y] / (alpha * L * limit.readout_norm)
+        mean = first.mean(axis=1)
+        h = gradient(limit.readout_norm * mean + lr_b * mean_pull, y)
+        A = (limit.readout_norm * h)[:, None] * (first - mean[:, None])
+        counted = -seen * theta * model.pi * R / L * pull[1] * pull[y] / square_pull
+        needle = theta * (y > 0) * v + counted
+        second = g[:, L:-1] + needle * signal[1] + own[1] * A
+        s = softmax(T * (query[0] * first + query[1] * second), axis=1)
+        m = np.einsum("nl,nl->n", s, A)
+        means = [(s * first).sum(1), (s * second).sum(1), signal[2] * (s @ needle) + own[2] * m]
+        r = np.sqrt(np.einsum("nl,nl->n", s, s))
+        m *= seen / (limit.noise * L * math.sqrt(alpha))
+        k = np.full(len(r), seen * pull[y] / math.sqrt(L * square_pull))
+        weight = np.full(len(r), share[y] / len(r))
+        parts.append((np.full(len(r), y), np.array(means), r, m, k, g[:, -1], weight))
+    law = Seen(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+    return law, Frame(signal, query, T)
+
+
+def _equations(
+    law: Seen, alpha: float, lam: float, loss: Any, x: Array
+) -> tuple[Array, Array, Array, Array]:
+    """∇F at x = (ν₁, ν₂, κ, τ, b, ζ, M, K), its Hessian, the training scores and the forces."""
+    kappa, tau, zeta, M, K = x[2], x[3], x[5], x[6], x[7]
+    sigma, chi, square = math.hypot(kappa, tau), tau / zeta, law.r**2
+    back, noise = M * law.gathered + K * law.counted, law.r * law.G
+    omega = x[:3] @ law.means + x[4] + sigma * noise + chi * back
+    u = loss.prox(omega, chi * square, law.y)
+    force = loss.first(u, law.y)
+    bend = loss.second(u, law.y)
+    bend = bend / (1 + chi * square * bend)
+
+    # derivatives of Ω + χ(Mm + Kk) and of χr² in x, and of χ in (τ, ζ)
+    chi_tau, chi_zeta, chi_tau_zeta, chi_zeta_zeta = 1 / zeta, -chi / zeta, -1 / zeta**2, 2 * chi
+    chi_zeta_zeta /= zeta**2
+    J, Jx = np.zeros((2, 8, len(u)))
+    J[:3], J[4] = law.means, 1.0
+    J[2] += noise * kappa / sigma
+    J[3], J[5] = noise * tau / sigma + back * chi_tau, back * chi_zeta
+    J[6], J[7] = chi * law.gathered, chi * law.counted
+    Jx[3], Jx[5] = square * chi_tau, square * chi_zeta
+
+    w = law.weight
+    gradient = J @ (w * force) - Jx @ (w * force**2) / 2
+    H = (J * (w * bend)) @ J.T + (Jx * (w * bend * force**2)) @ Jx.T
+    mixed = (J * (w * bend * force)) @ Jx.T
+    H -= mixed + mixed.T
+    turn = (w * force) @ noise / sigma**3
+    H[2:4, 2:4] += turn * np.array([[tau**2, -kappa * tau], [-kappa * tau, kappa**2]])
+    gap = (w * force) @ np.array([law.gathered, law.counted]).T - x[6:]  # zero at the solution
+    along = (w * force) @ back - (w * force**2) @ square / 2 - (M * M + K * K) / 2
+    H[3, 5] += along * chi_tau_zeta - 1 / (2 * alpha)
+    H[5, 5] += along * chi_zeta_zeta
+    H[3, 6:] += gap * chi_tau
+    H[5, 6:] += gap * chi_zeta
+    H[[6, 7], [6, 7]] -= chi
+    H[[0, 1, 2, 3], [0, 1, 2, 3]] += lam
+    H[5, 3], H[6:, 3], H[6:, 5] = H[3, 5], H[3, 6:], H[5, 6:]
+    held = (M * M + K * K) / 2
+    gradient[:4] += lam * x[:4]
+    gradient[3] -= zeta / (2 * alpha) + held * chi_tau
+    gradient[5] -= tau / (2 * alpha) + held * chi_zeta
+    gradient[6:] -= chi * x[6:]
+    return gradient, H, u, force
+
+
+def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[Array, float, int]:
+    """Newton on ∇F with τ, ζ > 0; no convexity is known here, so a small residual must be seen."""
+    positive = [3, 5]
+    gradient, H, _, _ = _equations(law, alpha, lam, loss, x)
+    residual, iterations = math.inf, 0
+    while iterations < 100 and residual >= TOLERANCE:
+        iterations += 1
+        scale = np.sqrt(np.abs(np.diag(H))) + 1e-300
+        merit = np.linalg.norm(gradient / scale)
+        step = -np.linalg.solve(H / np.outer(scale, scale), gradient / scale) / scale
+        length = min(1.0, 0.7 / max(np.max(-step[positive] / x[positive]), 1e-300))
+        while True:
+            gradient, H, _, _ = _equations(law, alpha, lam, loss, x + length * step)
+            if np.linalg.norm(gradient / scale) <= (1 - 1e-4 * length) * merit or length < 1e-8:
+                break
+            length /= 2
+        x = x + length * step
+        residual = float(np.max(np.abs(step) / (np.abs(x) + 1e-3 * np.linalg.norm(x[:3]))))
+    return x, residual, iterations
+
+
+def _solve(
+    seen: Seen, frame: Frame, fresh: FeatureLaw, near: OrderParameters, alpha: float, lam: float,
+    loss: str,
+) -> Readout:  # fmt: skip
+    """The readout trained on `seen` and tested on the law `fresh`, from the solution `near` it."""
+    rest = frame.signal - fresh.cos * frame.query
+    plane = near.nu * frame.query + near.kappa * rest / max(float(np.linalg.norm(rest)), 1e-12)
+    start = np.array([*plane, near.tau, near.bias, near.zeta, 0.0, 0.0])
+    kind = get_loss(loss)
+    x, residual, iterations = _newton(seen, alpha, lam, kind, start)
+    u = _equations(seen, alpha, lam, kind, x)[2]
+    signal, along, square = x[:3] @ frame.signal, x[:3] @ frame.query, x[:4] @ x[:4]
+    y, a, c, r, weight = fresh.nodes
+    margin = y * (fresh.theta * a * signal + c * along + x[4]) / (r * math.sqrt(square - along**2))
+    return Readout(
+        test_error=float(weight @ ndtr(-margin)),
+        train_loss=float(seen.weight @ kind.value(u, seen.y)),
+        train_error=float(seen.weight @ (seen.y * u < 0)),
+        signal=float(signal),
+        norm=math.sqrt(square),
+        bias=float(x[4]),
+        converged=residual < TOLERANCE,
+        iterations=iterations,
+    )
+
+
+def predict_reuse(
+    model: SparseTokens,
+    alpha: float,
+    lam: float,
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    withheld: bool = True,
+) -> Readout:
+    """The readout when query and readout are trained on the same alpha·d samples.
+
+    The equations are solved twice at the same points, for samples that the steps have seen and for
+    fresh ones; the quotient of the two (for signal and bias the difference), in which most of the
+    error of the points cancels, is applied to `predict_readout` of the fresh ones.
+
+    Parameters
+    ----------
+    model : the token model
+    alpha, lam : samples per dimension, all used for both, and ridge λ > 0
+    temperature : T = β|q| > 0, reached by the choice of η_qβ
+    loss, lr_w, lr_b : of the two steps (`utils.alignment.predict_alignment`); the loss also of the
+        readout
+    withheld : False keeps M = K = 0, that is, shifts the logits of the training samples and leaves
+        their noise alone: an approximation, to see what it misses
+
+    Returns
+    -------
+    Readout: limits of everything that `simulate_reuse` measures.
+
+    Raises
+    ------
+    ConvergenceError : with the best estimate, where Newton's steps do not end.
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> query = attention(model, temperature=2.0, cos=predict_alignment(model, 1.0).query_cos)
+    >>> fresh = predict_readout(query, 1.0, 0.01)
+    >>> reused = predict_reuse(model, 1.0, 0.01, temperature=2.0)
+    >>> print(f"{fresh.train_loss:.3f} {reused.train_loss:.3f}")
+    0.113 0.066
+    """
+    lam, withheld = check_real("lam", lam, 0, open_low=True), check_flag("withheld", withheld)
+    steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
+    seen, frame = training_law(model, alpha, temperature=temperature, **steps)
+    unseen, _ = training_law(model, alpha, temperature=temperature, seen=False, **steps)
+    if not withheld:
+        seen = seen._replace(gathered=unseen.gathered, counted=unseen.counted)
+    cos = min(1.0, max(-1.0, float(frame.signal @ frame.query)))
+    fresh = attention(model, temperature=temperature, cos=cos)
+    near = order_parameters(fresh, alpha, lam, loss=loss)
+    exact = predict_readout(fresh, alpha, lam, loss=loss, start=near)
+    ours, plain = (_solve(law, frame, fresh, near, alpha, lam, loss) for law in (seen, unseen))
+
+    def corrected(name: str) -> float:
+        value, new, old = (getattr(record, name) for record in (exact, ours, plain))
+        return value + new - old if name in ("signal", "bias") or not old else value * new / old
+
+    names = ("test_error", "train_loss", "train_error", "signal", "norm", "bias")
+    found = Readout(
+        **{name: corrected(name) for name in names},
+        converged=ours.converged and plain.converged,
+        iterations=ours.iterations,
+    )
+    if not found.converged:
+        raise ConvergenceError(
+            f"alpha = {alpha:g}, lam = {lam:g}: Newton's steps did not end; take a larger lam",
+            found,
+        )
+    return found
+
+
+def _query(X: Array, y: Array, loss: str, lr_w: float, lr_b: float) -> Array:
+    """q⁽²⁾ at η_qβ = 1, by the two steps on tokens X (n, L, d)."""
+    n, L, d = X.shape
+    gradient, mean = get_loss(loss).first, X.mean(axis=1)
+    pull = -gradient(np.zeros(n), y)
+    p, b = lr_w / n * (pull @ mean), lr_b * pull.mean()
+    heights = (X - mean[:, None]) @ p
+    return -(gradient(mean @ p + b, y)[:, None] * heights).ravel() @ X.reshape(-1, d) / (n * L)
+
+
+def simulate_reuse(
+    model: SparseTokens,
+    d: int,
+    alpha: float,
+    lam: float,
+    rng: np.random.Generator,
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    fresh: bool = False,
+) -> Readout:
+    """Two gradient steps on n = alpha·d samples of tokens in R^d, then a readout on the same ones.
+
+    With `fresh` the readout is trained on n new samples instead; from generators of the same state
+    both have the same query. The test error is that of this very readout and query. All nLd
+    numbers are held in memory.
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> for fresh in (False, True):
+    ...     rng = np.random.default_rng(0)
+    ...     run = simulate_reuse(model, 100, 1.0, 0.01, rng, temperature=2.0, fresh=fresh)
+    ...     print(f"{run.train_loss:.2f}")
+    0.10
+    0.16
+    """
+    model, d, rng = check_is("model", model, SparseTokens), check_integer("d", d, 3), check_rng(rng)
+    T = check_real("temperature", temperature, 0, open_low=True)
+    n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
+    X, y, _ = model.sample(n, d, rng)
+    q = _query(X, y, loss, lr_w, lr_b)
+    q *= T / predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b).query_norm
+    if check_flag("fresh", fresh):
+        X, y, _ = model.sample(n, d, rng)
+    F = np.einsum("nl,nld->nd", softmax(X @ q, axis=1), X)
+    fit = fit_readout(F, y, lam, loss=loss)
+    norm, size = float(np.linalg.norm(fit.w)), float(np.linalg.norm(q))
+    axis = q[1:] / np.linalg.norm(q[1:])  # w in the frame of ξ, q̂ across it, and the rest
+    plane = np.array([fit.w[0], axis @ fit.w[1:]])
+    rest = math.sqrt(max(norm**2 - plane @ plane, 0.0))
+    law = attention(model, temperature=size, cos=q[0] / size, resolution=None)
+    return Readout(
+        test_error=error_rate(law, np.append(plane, rest), fit.b),
+        train_loss=fit.train_loss,
+        train_error=fit.train_error,
+        signal=float(fit.w[0]),
+        norm=norm,
+        bias=fit.b,
+        converged=fit.converged,
+        iterations=fit.iterations,
+    )
