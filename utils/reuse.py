@@ -17,7 +17,8 @@ and k = γ_y/√(L E γ_y²). The saddle function of `utils.asymptotics` becomes
 
     F = E[ M_{χr²}(Ω + χ(Mm + Kk)) ] − ½χ(M² + K²) − τζ/(2α) + ½λ(|ν|² + κ² + τ²),   χ = τ/ζ,
 
-stationary in (ν₁, ν₂, κ, τ, b, ζ, M, K), with τ the norm of w across the frame. New samples have no part in p or q: the test error is that
+stationary in (ν₁, ν₂, κ, τ, b, ζ, M, K); τ is the
+norm of w across the frame. New samples have no part in p or q: the test error is that
 of the ordinary attention law. The derivation is in Appendix C.
 """
 
