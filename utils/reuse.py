@@ -1,25 +1,24 @@
 """One data set used twice: two gradient steps on the query, then a readout on the same samples.
 
-A training sample has tilted its own query. Write p = w⁽¹⁾ for the readout of the first step,
-A_i = h_i P X_i p for what the second step adds up, q = −(1/(n₀L)) Σ X_iᵀA_i, and α = n/d. Given p,
-all X_i p and q, the tokens are Gaussian with two linear constraints, Σ γ_{y_i} X̄_i ∝ p and
-Σ X_iᵀA_i ∝ q. In the frame of p̂, of q's part q̂₂ across p̂, and of ξ's part e across both,
+A training sample has tilted its own query. Let w⁽¹⁾ be the readout of the first step, γ_i the pull
+of a sample in the second and m_i = γ_i P X_i w⁽¹⁾, so that q = (1/(nL)) Σ X_iᵀ m_i; α = n/d. Given
+w⁽¹⁾, all X_i w⁽¹⁾ and q, the tokens are Gaussian under two linear constraints, Σ γ_{y_i} X̄_i ∝ w⁽¹⁾
+and Σ X_iᵀ m_i ∝ q. In the frame of ŵ⁽¹⁾, of the part q₂ of q across it, and of the part e of ξ
+across both, the tokens of a sample that was seen are
 
-    ⟨x, p̂⟩  = θ v⟨ξ, p̂⟩  + g₁ + η_wγ_y/(αL|p|),
-    ⟨x, q̂₂⟩ = θ v⟨ξ, q̂₂⟩ + g₂ + k_y⟨ξ, q̂₂⟩ − A/(αL|q₂|),
-    ⟨x, e⟩  = θ v⟨ξ, e⟩  + g₃ + k_y⟨ξ, e⟩ + A·S⟨ξ, e⟩/(αN²),      k_y = −θπRγ₊γ_y/(L E γ_y²),
+    ⟨x, ŵ⁽¹⁾⟩ = θ v⟨ξ, ŵ⁽¹⁾⟩ + g₁ + η_wγ_y/(αL|w⁽¹⁾|),
+    ⟨x, q̂₂⟩  = θ v⟨ξ, q̂₂⟩ + g₂ + j_y⟨ξ, q̂₂⟩ + m/(αL|q₂|),
+    ⟨x, e⟩   = θ v⟨ξ, e⟩ + g₃ + j_y⟨ξ, e⟩ − m·q_ξ⟨ξ, e⟩/(αL|q_N|²),   j_y = −θπRγ₊γ_y/(LΓ̄₂),
 
-for the tokens x of a sample that was seen, where q = S ξ + (echo) p̂ + (noise of length N). The
-softmax reads the first two; its weights s give a training law of (a, c₁, c₂, r). In all other
-directions the noise is fresh, except that the rows A and γ of the two sums have been taken out: the
-force of the data on a direction of w loses E[ℓ'm]² + E[ℓ'k]² from E[r²ℓ'²], with m = ⟨s, A⟩/√E|A|²
-and k = γ_y/√(L E γ_y²). The saddle function of `utils.asymptotics` becomes
+where q = q_ξ ξ + (echo along w⁽¹⁾) + q_N. The softmax reads the first two; its weights s give a
+training law of (a, c₁, c₂, r). In all other directions the noise is fresh, less the two sums that
+were taken out of it: the force of the data on a direction of w is E[r²ℓ'²] − E[ℓ'k₁]² − E[ℓ'k₂]²
+with k₁ = ⟨s, m⟩/√E|m|² and k₂ = γ_y/√(LΓ̄₂). The saddle function of `utils.saddle` becomes
 
-    F = E[ M_{χr²}(Ω + χ(Mm + Kk)) ] − ½χ(M² + K²) − τζ/(2α) + ½λ(|ν|² + κ² + τ²),   χ = τ/ζ,
+    F = E[ M_{χr²}(Ω + χ(K₁k₁ + K₂k₂)) ] − ½χ(K₁² + K₂²) − w_⊥ζ/(2α) + ½λ(|ν|² + κ² + w_⊥²),
 
-stationary in (ν₁, ν₂, κ, τ, b, ζ, M, K); τ is the
-norm of w across the frame. New samples have no part in p or q: the test error is that
-of the ordinary attention law. The derivation is in Appendix C.
+χ = w_⊥/ζ, stationary in (ν₁, ν₂, κ, w_⊥, b, ζ, K₁, K₂). New samples have no part in w⁽¹⁾ or q: the
+test error is that of the ordinary attention law. Appendix C derives all of it.
 """
 
 from __future__ import annotations
@@ -31,22 +30,22 @@ import numpy as np
 from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import qmc
 
-from utils.alignment import predict_alignment
-from utils.asymptotics import OrderParameters, order_parameters, predict_readout
-from utils.laws import FeatureLaw, attention
-from utils.losses import get_loss
-from utils.model import SparseTokens, check_model
-from utils.readout import error_rate, fit_readout
-from utils.records import ConvergenceError, Readout
-from utils.validation import check_flag, check_integer, check_is, check_real, check_rng
+from .alignment import predict_alignment, two_steps
+from .asymptotics import OrderParameters, order_parameters, predict_readout
+from .laws import FeatureLaw, attention
+from .losses import get_loss
+from .model import SparseTokens, check_model
+from .readout import fit_readout
+from .records import ConvergenceError, Readout
+from .validation import check_flag, check_integer, check_is, check_real, check_rng
 
 Array = np.ndarray
 TOLERANCE = 1e-8
-_POINTS, _ENTRIES, _LONGEST = 13, 2**23, 10_000
+_POINTS, _ENTRIES, _LONGEST, _DRAWS = 13, 2**21, 10_000, 2**13
 
 
 class Frame(NamedTuple):
-    """Coordinates of ξ and q̂ along p̂, q̂₂ and e, and the temperature of the softmax."""
+    """Coordinates of ξ and q̂ along ŵ⁽¹⁾, q̂₂ and e, and the sharpness of the softmax."""
 
     signal: Array
     query: Array
@@ -54,10 +53,10 @@ class Frame(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Points of the training law: y, means (3, m) along p̂, q̂₂, e, r, the rows m and k, G, weight.
+    """Points of the training law: y, means (3, n) along ŵ⁽¹⁾, q̂₂ and e, r, k₁, k₂, G and weight.
 
-    `gathered` is m = ⟨s, A⟩/√E|A|², `counted` is k = γ_y/√(L E γ_y²); both are 0 for samples that
-    took no part in the two steps.
+    `gathered` is k₁ = ⟨s, m⟩/√E|m|², `counted` is k₂ = γ_y/√(LΓ̄₂); both are 0 for samples that took
+    no part in the two steps.
     """
 
     y: Array
@@ -81,7 +80,7 @@ def training_law(
 ) -> tuple[Seen, Frame]:
     """The law of the features on samples that the two steps have seen, or on fresh ones.
 
-    2¹³ Sobol points a class in the 2L + 1 Gaussians of a sample (fewer where L > 500).
+    2¹³ Sobol points a class in the 2L + 1 Gaussians of a sample (fewer where L > 128).
 
     Examples
     --------
@@ -108,7 +107,7 @@ def training_law(
     across = math.hypot(limit.signal * sine, limit.noise)
     query = np.array([limit.signal * cos + limit.echo, across, 0.0]) / limit.query_norm
     signal = np.array([cos, limit.signal * sine**2 / across, sine * limit.noise / across])
-    own = np.array([0.0, -1 / across, signal[2] * limit.signal / limit.noise**2]) / (alpha * L)
+    own = np.array([0.0, 1 / across, -signal[2] * limit.signal / limit.noise**2]) / (alpha * L)
     own *= float(seen)
 
     parts, points = [], min(_POINTS, int(math.log2(_ENTRIES / L)) - 1)
@@ -120,12 +119,13 @@ def training_law(
         first += seen * lr_w * pull[y] / (alpha * L * limit.readout_norm)
         mean = first.mean(axis=1)
         h = gradient(limit.readout_norm * mean + lr_b * mean_pull, y)
-        A = (limit.readout_norm * h)[:, None] * (first - mean[:, None])
-        counted = -seen * theta * model.pi * R / L * pull[1] * pull[y] / square_pull
-        needle = theta * (y > 0) * v + counted
-        second = g[:, L:-1] + needle * signal[1] + own[1] * A
+        marks = (-limit.readout_norm * h)[:, None] * (first - mean[:, None])
+        needle = (
+            theta * (y > 0) * v - seen * theta * model.pi * R / L * pull[1] * pull[y] / square_pull
+        )
+        second = g[:, L:-1] + needle * signal[1] + own[1] * marks
         s = softmax(T * (query[0] * first + query[1] * second), axis=1)
-        m = np.einsum("nl,nl->n", s, A)
+        m = np.einsum("nl,nl->n", s, marks)
         means = [(s * first).sum(1), (s * second).sum(1), signal[2] * (s @ needle) + own[2] * m]
         r = np.sqrt(np.einsum("nl,nl->n", s, s))
         m *= seen / (limit.noise * L * math.sqrt(alpha))
@@ -139,25 +139,25 @@ def training_law(
 def _equations(
     law: Seen, alpha: float, lam: float, loss: Any, x: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """∇F at x = (ν₁, ν₂, κ, τ, b, ζ, M, K), its Hessian, the training scores and the forces."""
-    kappa, tau, zeta, M, K = x[2], x[3], x[5], x[6], x[7]
-    sigma, chi, square = math.hypot(kappa, tau), tau / zeta, law.r**2
-    back, noise = M * law.gathered + K * law.counted, law.r * law.G
+    """∇F at x = (ν₁, ν₂, κ, w_⊥, b, ζ, K₁, K₂), its Hessian, the training scores and the forces."""
+    kappa, rest, zeta, K1, K2 = x[2], x[3], x[5], x[6], x[7]
+    sigma, chi, square = math.hypot(kappa, rest), rest / zeta, law.r**2
+    back, noise = K1 * law.gathered + K2 * law.counted, law.r * law.G
     omega = x[:3] @ law.means + x[4] + sigma * noise + chi * back
     u = loss.prox(omega, chi * square, law.y)
     force = loss.first(u, law.y)
     bend = loss.second(u, law.y)
     bend = bend / (1 + chi * square * bend)
 
-    # derivatives of Ω + χ(Mm + Kk) and of χr² in x, and of χ in (τ, ζ)
-    chi_tau, chi_zeta, chi_tau_zeta, chi_zeta_zeta = 1 / zeta, -chi / zeta, -1 / zeta**2, 2 * chi
+    # derivatives of Ω + χ(K₁k₁ + K₂k₂) and of χr² in x, and of χ in (w_⊥, ζ)
+    chi_rest, chi_zeta, chi_rest_zeta, chi_zeta_zeta = 1 / zeta, -chi / zeta, -1 / zeta**2, 2 * chi
     chi_zeta_zeta /= zeta**2
     J, Jx = np.zeros((2, 8, len(u)))
     J[:3], J[4] = law.means, 1.0
     J[2] += noise * kappa / sigma
-    J[3], J[5] = noise * tau / sigma + back * chi_tau, back * chi_zeta
+    J[3], J[5] = noise * rest / sigma + back * chi_rest, back * chi_zeta
     J[6], J[7] = chi * law.gathered, chi * law.counted
-    Jx[3], Jx[5] = square * chi_tau, square * chi_zeta
+    Jx[3], Jx[5] = square * chi_rest, square * chi_zeta
 
     w = law.weight
     gradient = J @ (w * force) - Jx @ (w * force**2) / 2
@@ -165,26 +165,26 @@ def _equations(
     mixed = (J * (w * bend * force)) @ Jx.T
     H -= mixed + mixed.T
     turn = (w * force) @ noise / sigma**3
-    H[2:4, 2:4] += turn * np.array([[tau**2, -kappa * tau], [-kappa * tau, kappa**2]])
+    H[2:4, 2:4] += turn * np.array([[rest**2, -kappa * rest], [-kappa * rest, kappa**2]])
     gap = (w * force) @ np.array([law.gathered, law.counted]).T - x[6:]  # zero at the solution
-    along = (w * force) @ back - (w * force**2) @ square / 2 - (M * M + K * K) / 2
-    H[3, 5] += along * chi_tau_zeta - 1 / (2 * alpha)
+    along = (w * force) @ back - (w * force**2) @ square / 2 - (K1 * K1 + K2 * K2) / 2
+    H[3, 5] += along * chi_rest_zeta - 1 / (2 * alpha)
     H[5, 5] += along * chi_zeta_zeta
-    H[3, 6:] += gap * chi_tau
+    H[3, 6:] += gap * chi_rest
     H[5, 6:] += gap * chi_zeta
     H[[6, 7], [6, 7]] -= chi
     H[[0, 1, 2, 3], [0, 1, 2, 3]] += lam
     H[5, 3], H[6:, 3], H[6:, 5] = H[3, 5], H[3, 6:], H[5, 6:]
-    held = (M * M + K * K) / 2
+    held = (K1 * K1 + K2 * K2) / 2
     gradient[:4] += lam * x[:4]
-    gradient[3] -= zeta / (2 * alpha) + held * chi_tau
-    gradient[5] -= tau / (2 * alpha) + held * chi_zeta
+    gradient[3] -= zeta / (2 * alpha) + held * chi_rest
+    gradient[5] -= rest / (2 * alpha) + held * chi_zeta
     gradient[6:] -= chi * x[6:]
     return gradient, H, u, force
 
 
 def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[Array, float, int]:
-    """Newton on ∇F with τ, ζ > 0; no convexity is known here, so a small residual must be seen."""
+    """Newton on ∇F with w_⊥, ζ > 0; not known to be a saddle here, so the end must be seen."""
     positive = [3, 5]
     gradient, H, _, _ = _equations(law, alpha, lam, loss, x)
     residual, iterations = math.inf, 0
@@ -211,7 +211,7 @@ def _solve(
     """The readout trained on `seen` and tested on the law `fresh`, from the solution `near` it."""
     rest = frame.signal - fresh.cos * frame.query
     plane = near.nu * frame.query + near.kappa * rest / max(float(np.linalg.norm(rest)), 1e-12)
-    start = np.array([*plane, near.tau, near.bias, near.zeta, 0.0, 0.0])
+    start = np.array([*plane, near.rest, near.bias, near.zeta, 0.0, 0.0])
     kind = get_loss(loss)
     x, residual, iterations = _newton(seen, alpha, lam, kind, start)
     u = _equations(seen, alpha, lam, kind, x)[2]
@@ -254,8 +254,8 @@ def predict_reuse(
     temperature : T = β|q| > 0, reached by the choice of η_qβ
     loss, lr_w, lr_b : of the two steps (`utils.alignment.predict_alignment`); the loss also of the
         readout
-    withheld : False keeps M = K = 0, that is, shifts the logits of the training samples and leaves
-        their noise alone: an approximation, to see what it misses
+    withheld : False keeps K₁ = K₂ = 0, that is, shifts the logits of the training samples and
+        leaves their noise alone: an approximation, to see what it misses
 
     Returns
     -------
@@ -304,14 +304,16 @@ def predict_reuse(
     return found
 
 
-def _query(X: Array, y: Array, loss: str, lr_w: float, lr_b: float) -> Array:
-    """q⁽²⁾ at η_qβ = 1, by the two steps on tokens X (n, L, d)."""
-    n, L, d = X.shape
-    gradient, mean = get_loss(loss).first, X.mean(axis=1)
-    pull = -gradient(np.zeros(n), y)
-    p, b = lr_w / n * (pull @ mean), lr_b * pull.mean()
-    heights = (X - mean[:, None]) @ p
-    return -(gradient(mean @ p + b, y)[:, None] * heights).ravel() @ X.reshape(-1, d) / (n * L)
+def _fresh_error(
+    law: FeatureLaw, w: Array, along: float, b: float, rng: np.random.Generator
+) -> float:
+    """Error on new samples, E Φ(−y·mean/sd) over fresh draws of (a, c, r); `along` is ⟨w, q̂⟩."""
+    error = 0.0
+    for y, share in ((1, law.pi), (-1, 1 - law.pi)):
+        a, c, r = law.coefficients(np.full(_DRAWS, y), rng)
+        mean = law.theta * a * w[0] + c * along + b
+        error += share * float(ndtr(-y * mean / (r * math.sqrt(w @ w - along**2))).mean())
+    return error
 
 
 def simulate_reuse(
@@ -330,8 +332,8 @@ def simulate_reuse(
     """Two gradient steps on n = alpha·d samples of tokens in R^d, then a readout on the same ones.
 
     With `fresh` the readout is trained on n new samples instead; from generators of the same state
-    both have the same query. The test error is that of this very readout and query. All nLd
-    numbers are held in memory.
+    both have the same query. The test error is that of this very readout and query, over fresh
+    draws of the coefficients. All nLd numbers are held in memory.
 
     Examples
     --------
@@ -347,23 +349,20 @@ def simulate_reuse(
     T = check_real("temperature", temperature, 0, open_low=True)
     n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
     X, y, _ = model.sample(n, d, rng)
-    q = _query(X, y, loss, lr_w, lr_b)
+    q = two_steps(X, y, loss=loss, lr_w=lr_w, lr_b=lr_b).q
     q *= T / predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b).query_norm
     if check_flag("fresh", fresh):
         X, y, _ = model.sample(n, d, rng)
     F = np.einsum("nl,nld->nd", softmax(X @ q, axis=1), X)
     fit = fit_readout(F, y, lam, loss=loss)
-    norm, size = float(np.linalg.norm(fit.w)), float(np.linalg.norm(q))
-    axis = q[1:] / np.linalg.norm(q[1:])  # w in the frame of ξ, q̂ across it, and the rest
-    plane = np.array([fit.w[0], axis @ fit.w[1:]])
-    rest = math.sqrt(max(norm**2 - plane @ plane, 0.0))
-    law = attention(model, temperature=size, cos=q[0] / size, resolution=None)
+    size = float(np.linalg.norm(q))
+    law = attention(model, temperature=size, cos=min(1.0, max(-1.0, q[0] / size)))
     return Readout(
-        test_error=error_rate(law, np.append(plane, rest), fit.b),
+        test_error=_fresh_error(law, fit.w, float(fit.w @ q) / size, fit.b, rng),
         train_loss=fit.train_loss,
         train_error=fit.train_error,
         signal=float(fit.w[0]),
-        norm=norm,
+        norm=float(np.linalg.norm(fit.w)),
         bias=fit.b,
         converged=fit.converged,
         iterations=fit.iterations,
