@@ -85,12 +85,11 @@ def training_law(
     Examples
     --------
     >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
-    >>> for seen in (False, True):
-    ...     law, frame = training_law(model, 1.0, temperature=2.0, seen=seen)
-    ...     score = (frame.query @ law.means) * law.y
-    ...     print(f"{law.weight @ score:.2f}")  # the labels leak into the seen samples
-    0.21
-    0.37
+    >>> for seen in (False, True):  # the label shows in a sample's own features along w⁽¹⁾
+    ...     law, _ = training_law(model, 1.0, temperature=2.0, seen=seen)
+    ...     print(f"{law.weight @ (law.y * law.means[0]):.2f}")
+    0.24
+    0.87
     """
     model, T = check_model(model), check_real("temperature", temperature, 0, open_low=True)
     L, R, theta = model.L, model.R, model.theta
