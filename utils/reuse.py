@@ -35,13 +35,13 @@ from .asymptotics import OrderParameters, order_parameters, predict_readout
 from .laws import FeatureLaw, attention
 from .losses import get_loss
 from .model import SparseTokens, check_model
-from .readout import fit_readout
+from .readout import error_rate, fit_readout
 from .records import ConvergenceError, Readout
 from .validation import check_flag, check_integer, check_is, check_real, check_rng
 
 Array = np.ndarray
 TOLERANCE = 1e-8
-_POINTS, _ENTRIES, _LONGEST, _DRAWS = 13, 2**21, 10_000, 2**13
+_POINTS, _ENTRIES, _LONGEST = 13, 2**21, 10_000
 
 
 class Frame(NamedTuple):
@@ -303,18 +303,6 @@ def predict_reuse(
     return found
 
 
-def _fresh_error(
-    law: FeatureLaw, w: Array, along: float, b: float, rng: np.random.Generator
-) -> float:
-    """Error on new samples, E Φ(−y·mean/sd) over fresh draws of (a, c, r); `along` is ⟨w, q̂⟩."""
-    error = 0.0
-    for y, share in ((1, law.pi), (-1, 1 - law.pi)):
-        a, c, r = law.coefficients(np.full(_DRAWS, y), rng)
-        mean = law.theta * a * w[0] + c * along + b
-        error += share * float(ndtr(-y * mean / (r * math.sqrt(w @ w - along**2))).mean())
-    return error
-
-
 def simulate_reuse(
     model: SparseTokens,
     d: int,
@@ -354,14 +342,18 @@ def simulate_reuse(
         X, y, _ = model.sample(n, d, rng)
     F = np.einsum("nl,nld->nd", softmax(X @ q, axis=1), X)
     fit = fit_readout(F, y, lam, loss=loss)
-    size = float(np.linalg.norm(q))
+    size, norm = float(np.linalg.norm(q)), float(np.linalg.norm(fit.w))
     law = attention(model, temperature=size, cos=min(1.0, max(-1.0, q[0] / size)))
+    plane = np.array(
+        [fit.w[0], fit.w[1:] @ q[1:] / np.linalg.norm(q[1:])]
+    )  # where the law has ξ, q
+    rest = math.sqrt(max(norm**2 - plane @ plane, 0.0))
     return Readout(
-        test_error=_fresh_error(law, fit.w, float(fit.w @ q) / size, fit.b, rng),
+        test_error=error_rate(law, np.append(plane, rest), fit.b, rng),
         train_loss=fit.train_loss,
         train_error=fit.train_error,
         signal=float(fit.w[0]),
-        norm=float(np.linalg.norm(fit.w)),
+        norm=norm,
         bias=fit.b,
         converged=fit.converged,
         iterations=fit.iterations,
