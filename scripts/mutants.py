@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST, REPORT = ROOT / "tests" / "mutants.toml", ROOT / "benchmarks" / "MUTANTS.md"
-COPIES, LIMIT = 2, 120
+COPIES, LIMIT = 2, 900
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -90,7 +90,7 @@ def killer(mutant: Mutant, folder: Path) -> str | None:
                 return found[0] if found else "the import"
         return None
     except subprocess.TimeoutExpired:
-        return "time out"
+        return f"no end within {LIMIT} s"
     finally:
         shutil.copy(ROOT / "utils" / f"{mutant.module}.py", path)
 

@@ -28,28 +28,32 @@ def readouts(rng, trials=6, spread=0.01, shift=0.0):
     return [Readout(*(numbers + shift + spread * rng.normal(size=6))) for _ in range(trials)]
 
 
+@pytest.mark.false_alarm(0.0001)
 @pytest.mark.parametrize(("trials", "rows"), [(2, 1), (4, 5), (30, 3)])
 def test_refuses_true_claims_as_often_as_stated(trials, rows):
-    """4000 true claims on normal data; the count is binomial, checked two-sided at 1e-4."""
+    """1000 true claims on normal data: binomial at the stated rate, not at twice of it."""
     rng = np.random.default_rng(trials)
     wrong = sum(
         refused(np.ones(rows), rng.normal(1, 3, (trials, rows)), false_alarm=0.03)
-        for _ in range(4000)
+        for _ in range(1000)
     )
     stated = 1 - (1 - 0.03 / rows) ** rows
-    assert stats.binomtest(wrong, 4000, stated).pvalue > 1e-4
+    assert stats.binomtest(wrong, 1000, stated).pvalue > 1e-4
+    assert stats.binomtest(wrong, 1000, 2 * stated).pvalue < 1e-2
 
 
+@pytest.mark.false_alarm(0.0001)
 def test_refuses_true_extrapolations_no_more_often_than_stated():
-    """3000 true claims, 4 trials at each size, unequal spread; one-sided binomial check at 1e-4."""
+    """1000 true claims, 4 trials at each size, unequal spread; one-sided binomial check at 1e-4."""
     rng, sizes = np.random.default_rng(5), (50, 100, 200)
     wrong = 0
-    for _ in range(3000):
+    for _ in range(1000):
         trials = [2 + 7 / d + d**-0.5 * rng.normal(size=4) for d in sizes]
         wrong += refused(2.0, trials, sizes=sizes, false_alarm=0.03)
-    assert stats.binomtest(wrong, 3000, 0.03, alternative="greater").pvalue > 1e-4
+    assert stats.binomtest(wrong, 1000, 0.03, alternative="greater").pvalue > 1e-4
 
 
+@pytest.mark.false_alarm(5e-05)
 def test_refuses_a_shift_of_five_standard_errors_more():
     """A shift 5 standard errors beyond the limit passes with probability Φ(−5) ≈ 3e-7."""
     rng = np.random.default_rng(6)
@@ -279,6 +283,7 @@ def test_long_tables_show_the_loudest_rows():
     assert len(found._repr_mimebundle_()[MIME]["rows"]) == 40
 
 
+@pytest.mark.false_alarm(2e-05)
 def test_extrapolation_is_unbiased_with_the_right_standard_error():
     """2000 fits: the mean within 4.42 errors (1e-5), the variance within its χ² bound (1e-5)."""
     rng, sizes, fits = np.random.default_rng(13), np.array([50, 100, 400]), 2000
@@ -292,6 +297,15 @@ def test_extrapolation_is_unbiased_with_the_right_standard_error():
     ratio = (error**2).mean() / spread**2
     low, high = stats.chi2.ppf([5e-6, 1 - 5e-6], fits - 1) / (fits - 1)
     assert low < 1 / ratio < high
+
+
+def test_extrapolation_between_two_sizes_is_welch_s_test():
+    """The line through two means is (d₂x₂ − d₁x₁)/(d₂ − d₁): scaled samples and SciPy's t-test."""
+    rng = np.random.default_rng(16)
+    small, large = rng.normal(1.0, 3.0, size=4), rng.normal(1.5, 1.0, size=7)
+    found = agree(0.0, [small, large], sizes=[10, 30], claim="welch", false_alarm=1e-12)
+    test = stats.ttest_ind(1.5 * large, 0.5 * small, equal_var=False)
+    assert stats.norm.sf(abs(found["value"].z)) == pytest.approx(test.pvalue / 2, rel=1e-9)
 
 
 def test_extrapolation_of_a_line_is_exact():

@@ -56,6 +56,7 @@ def test_attention_against_monte_carlo(temperature, cos, value, standard_error):
     assert abs(found - value) < 4 * standard_error + 5e-4 * value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(
     ("var_pos", "var_neg", "pi"), [(1.0, 1.0, 0.5), (0.5, 2.0, 0.3), (3.0, 0.2, 0.9)]
@@ -107,6 +108,7 @@ def test_capacity_grows_with_alignment(temperature):
     assert found[-2] == pytest.approx(found[-1], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_limits():
     assert predict_capacity(attention(PAPER, temperature=0.0, cos=0.7)) == pytest.approx(
         predict_capacity(pooled(PAPER)), rel=1e-9
@@ -124,6 +126,7 @@ def test_limits():
     assert predict_capacity(swapped) == pytest.approx(predict_capacity(same), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_anywhere_in_the_box_there_is_an_answer():
     """Without any help from the features J = 1/2, so no law holds less than Cover's 2."""
     rng = np.random.default_rng(4)
@@ -174,6 +177,7 @@ def test_widths_of_the_paper():
     assert predict_capacity_width(rare, intercept=False) ** 2 == pytest.approx(2, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(("var_pos", "var_neg", "pi"), [(0.5, 2.0, 0.3), (3.0, 0.2, 0.9)])
 def test_width_against_plain_quadrature(var_pos, var_neg, pi, intercept):
@@ -195,6 +199,8 @@ def test_width_against_plain_quadrature(var_pos, var_neg, pi, intercept):
     assert predict_capacity_width(law, intercept=intercept) == pytest.approx(sigma, rel=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
 def test_width_of_attention_against_draws():
     """E ρ⁴ of 4·10⁶ draws of (a, c, r) and G, at the minimum of other draws; false alarm 1e-4.
 
@@ -223,6 +229,8 @@ def test_width_of_attention_against_draws():
     assert abs(blocks.mean() - predict_capacity_width(law)) < 4.9 * error  # Student, 19 degrees
 
 
+@pytest.mark.slow
+@pytest.mark.false_alarm(6e-05)
 def test_measured_widths():
     """d·Var of the last separable α over σ², mean of four laws: 1 + O(1/d); false alarm 6e-5.
 
@@ -246,6 +254,7 @@ def test_measured_widths():
         assert abs(np.mean(ratios) / wrong - 1) > 4 * error / wrong + 2 / 80
 
 
+@pytest.mark.slow
 def test_no_width_without_a_capacity():
     loud = attention(SparseTokens(10, 1, 60.0, 0.5), temperature=1.0, cos=1.0)
     with pytest.raises(ConvergenceError, match="infinite") as caught:
@@ -257,6 +266,8 @@ def test_no_width_without_a_capacity():
         predict_capacity_width(COIN, intercept=0)
 
 
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-05)
 @pytest.mark.parametrize(("d", "intercept"), [(4, True), (15, False), (40, True)])
 def test_cover_s_coin(d, intercept):
     """Coin labels: the last separable n is the toss that brings the (d+1)-th head, exactly.
@@ -274,6 +285,7 @@ def test_cover_s_coin(d, intercept):
     assert min(last) >= p  # any d+1 points in general position are separable
 
 
+@pytest.mark.false_alarm(1e-05)
 def test_separability_of_independent_data_sets_follows_cover():
     """The same law without bisection: 300 fresh data sets at n = 46, d = 20; false alarm 1e-5."""
     rng = np.random.default_rng(1)
@@ -281,6 +293,8 @@ def test_separability_of_independent_data_sets_follows_cover():
     assert binomtest(wins, 300, nbinom(21, 0.5, loc=21).sf(45)).pvalue > 1e-5
 
 
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
 @pytest.mark.parametrize(
     ("law", "trials"),
     [
@@ -317,6 +331,7 @@ def test_the_last_separable_prefix_against_separate_decisions(law, d):
         assert not separability(F[: last + 1], y[: last + 1]).separable
 
 
+@pytest.mark.false_alarm(1e-06)
 @pytest.mark.parametrize(
     ("law", "d", "reach"),
     [(pooled(PAPER), 500, 3.0), (attention(PAPER, temperature=2.0, cos=0.8), 250, 29.0)],

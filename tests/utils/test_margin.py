@@ -23,6 +23,7 @@ LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("name", LAWS)
 def test_the_limit_of_the_logistic_readout(name, intercept):
@@ -79,6 +80,8 @@ def test_against_plain_monte_carlo_and_a_general_solver(alpha, seed, intercept):
     assert found.signal == pytest.approx(kappa / np.hypot(kappa, rho), rel=0.01)
 
 
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
 @pytest.mark.parametrize(
     ("law", "alpha", "sizes"),
     [
@@ -145,6 +148,7 @@ def test_symmetries():
     assert predict_margin(query, 1.0).test_error == pytest.approx(mean.test_error, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_anywhere_in_the_box_there_is_an_answer():
     rng = np.random.default_rng(4)
     for _ in range(8):

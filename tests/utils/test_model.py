@@ -51,6 +51,7 @@ def test_a_seed_repeats_and_another_differs():
     assert not np.array_equal(first.X, other.X)
 
 
+@pytest.mark.false_alarm(0.0001)
 def test_moments():
     model, rng = SparseTokens(L=8, R=3, theta=1.5, pi=0.3), np.random.default_rng(3)
     θ, R, L, π = model.theta, model.R, model.L, model.pi
@@ -81,6 +82,7 @@ def test_moments():
     agree(theory, [trial() for _ in range(40)], claim="moments-of-tokens")
 
 
+@pytest.mark.false_alarm(1e-05)
 def test_every_subset_of_places_is_equally_likely():
     """χ² over the 10 subsets of 2 places in 5, refused at 1e-5."""
     model = SparseTokens(L=5, R=2, theta=1.0, pi=0.9)
@@ -90,6 +92,7 @@ def test_every_subset_of_places_is_equally_likely():
     assert stats.chisquare(counts).pvalue > 1e-5
 
 
+@pytest.mark.false_alarm(1e-05)
 def test_noise_is_standard_normal():
     """Kolmogorov–Smirnov on 40000 entries of negatives, refused at 1e-5."""
     X, y, _ = SparseTokens(4, 1, 3.0, 0.5).sample(2000, 10, np.random.default_rng(5))

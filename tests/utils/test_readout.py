@@ -1,6 +1,7 @@
 """Readouts: closed forms and optimality conditions, against scikit-learn and known limits."""
 
 import tracemalloc
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from utils.agreement import AgreementError, agree
 from utils.asymptotics import predict_readout
 from utils.laws import attention, gaussian_mixture, pooled, vectorized
 from utils.losses import get_loss
@@ -135,6 +137,7 @@ def test_error_rate_of_constant_readouts():
         error_rate(LAW, zero, 1.0)
 
 
+@pytest.mark.false_alarm(1e-5)
 @pytest.mark.parametrize(
     ("loss", "variance", "lam", "alpha", "exact"),
     [
@@ -154,6 +157,39 @@ def test_balanced_mixtures_reach_their_published_errors(loss, variance, lam, alp
     ]
     spread = np.std(errors, ddof=1) / np.sqrt(len(errors))
     assert abs(np.mean(errors) - exact) < 5 * spread + 0.5 / 400
+
+
+@pytest.mark.false_alarm(1e-5)
+def test_simulated_errors_do_not_use_the_nodes_of_the_theory():
+    """24 readouts against theory; with r or a of the nodes 5 % off it is refused."""
+    model = SparseTokens(10, 1, 3.0, 0.4)
+    law = attention(model, temperature=1.5, cos=0.8)
+    trials = [
+        simulate_readout(law, 600, 3.0, 0.05, np.random.default_rng([5, k])).test_error
+        for k in range(24)
+    ]
+    nodes = law.nodes
+    for change in {}, {"r": 1.05 * nodes.r}, {"r": 0.95 * nodes.r}, {"a": 0.95 * nodes.a}:
+        law.__dict__["nodes"] = nodes._replace(**change)
+        theory = predict_readout(law, 3.0, 0.05).test_error
+        with pytest.raises(AgreementError) if change else nullcontext():
+            agree(theory, trials, claim="fresh-coefficients", false_alarm=1e-5)
+
+
+@pytest.mark.false_alarm(1e-5)
+def test_the_error_rate_is_unbiased():
+    """The mean of 300 rates against counting 10⁶ scores; 5 % off is refused."""
+    w, b, rng = np.array([0.8, 0.3, -0.4]), -0.6, np.random.default_rng(6)
+    rates = np.array([error_rate(LAW, w, b, rng) for _ in range(300)])
+    F, y = LAW.sample(10**6, 3, rng)
+    counted = np.mean(y * (F @ w + b) <= 0)
+    error = np.hypot(rates.std() / 300**0.5, (counted * (1 - counted) / 10**6) ** 0.5)
+    assert abs(rates.mean() - counted) < 4.5 * error
+    assert 0.05 * counted > 9 * error
+
+
+def test_a_readout_that_says_nothing_is_wrong():
+    assert fit_readout(np.zeros((4, 2)), [1, -1, 1, 1], 0.1, loss="square", intercept=False)[3] == 1
 
 
 @pytest.mark.parametrize("loss", ["square", "logistic"])

@@ -60,6 +60,7 @@ def test_order_and_growth_of_the_grid_keep_every_number():
     np.testing.assert_array_equal(small, large[1::-1, :0:-1, :2].transpose(1, 0, 2))
 
 
+@pytest.mark.false_alarm(3e-6)
 def test_streams_differ_between_points_trials_and_seeds():
     def draw(a, rng):
         return rng.random()
@@ -140,6 +141,24 @@ def test_a_changed_function_does_not_read_old_results(tmp_path):
         result = sweep(constant(number), {}, trials=1, seed=0, n_jobs=1, cache=tmp_path)
         assert result.mean() == number
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_another_seed_does_not_read_old_results(tmp_path):
+    options = {"grid": GRID, "trials": 2, "n_jobs": 1}
+    for seed in (0, 1, 0):
+        kept = sweep(record, **options, seed=seed, cache=tmp_path).values("value")
+        np.testing.assert_array_equal(kept, sweep(record, **options, seed=seed).values("value"))
+
+
+def test_a_changed_package_does_not_read_old_results(tmp_path, monkeypatch):
+    """A change anywhere in `utils` starts afresh; the same sources again find the old results."""
+    package = tmp_path / "package"
+    package.mkdir()
+    monkeypatch.setattr(sys.modules["utils.sweep"], "__file__", str(package / "sweep.py"))
+    for text in ("x = 1", "x = 2", "x = 1"):
+        (package / "model.py").write_text(text)
+        sweep(record, GRID, trials=1, seed=0, n_jobs=1, cache=tmp_path / "cache")
+    assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
 def test_functions_of_a_main_program_reach_the_workers_and_nothing_is_printed(tmp_path):
