@@ -139,6 +139,41 @@ class StatementLinks(SphinxPostTransform):
                 text += nodes.reference("", "", *words, internal=True, refuri=link["refuri"])
 
 
+class ReferenceLinks(SphinxPostTransform):
+    """On the page of references a preprint links to where it is, and each entry to who cites it."""
+
+    default_priority = 40
+    preprint = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
+
+    def run(self, **kwargs: Any) -> None:
+        entries = list(self.document.findall(nodes.citation))
+        for text in [text for entry in entries for text in entry.findall(nodes.Text)]:
+            match = self.preprint.search(text)
+            if match and not isinstance(text.parent, nodes.reference):
+                uri = f"https://arxiv.org/abs/{match[1]}"
+                link = nodes.reference("", match[0], internal=False, refuri=uri)
+                before, after = text[: match.start()], text[match.end() :]
+                text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
+        domain: Any = self.env.get_domain("cite")
+        keys = {citation.citation_id: citation.key for citation in domain.citations}
+        root = self.config.root_doc
+        order = [root, *self.env.toctree_includes.get(root, [])]
+        for entry in entries:
+            key = next((keys[name] for name in entry["ids"] if name in keys), None)
+            found: dict[str, str] = {}  # the first place on each page
+            for use in domain.citation_refs:
+                if any(target.key == key for target in use.targets):
+                    found.setdefault(use.docname, use.citation_ref_id)
+            pages = sorted(found, key=order.index)
+            if pages:
+                entry[-1] += nodes.Text(" Cited in ")
+            for page in pages:
+                uri = self.app.builder.get_relative_uri(self.env.docname, page)
+                name = re.sub(r"^0*([^_]+)_.*", r"\1", page.split("/")[-1])
+                link = nodes.reference("", name, internal=True, refuri=f"{uri}#{found[page]}")
+                entry[-1] += [link, nodes.Text("." if page == pages[-1] else ", ")]
+
+
 def number_appendices(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Number theorems of appendix B as B.1, B.2, …: the table of contents numbers chapters only."""
     for page, kinds in env.toc_fignumbers.items():
@@ -221,6 +256,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(Captions)
     app.add_post_transform(FigureLinks)
     app.add_post_transform(StatementLinks)
+    app.add_post_transform(ReferenceLinks)
     app.connect("env-get-updated", number_appendices, priority=900)  # after Sphinx has numbered
     app.connect("autodoc-process-docstring", plain_docstring)
     app.connect("autodoc-process-signature", short_signature)

@@ -265,3 +265,15 @@ def test_the_page_for_lost_readers_stands_alone(site: Path) -> None:
 
 def test_readers_without_scripts_are_told(chapter: Path) -> None:
     assert "TeX" in soup(chapter).select_one("article noscript").text
+
+
+def test_references_lead_to_the_paper_and_back_to_the_text(site: Path) -> None:
+    entries = soup(site / "references.html").select("div.citation")
+    assert len(entries) > 20
+    pointless = [
+        entry.text[:40]
+        for entry in entries
+        if not entry.find("a", href=re.compile(r"^https://(?:doi\.org|arxiv\.org|\w+\.)"))
+    ]
+    assert len(pointless) <= 1, pointless  # Ingster's paper of 1997 has no address
+    assert [e.text[:40] for e in entries if not e.find("a", href=re.compile(r"^\w[^:]*#"))] == []
