@@ -5,6 +5,7 @@ make lower-bounds
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -41,7 +42,8 @@ def main() -> int:
     subprocess.run([python, "-m", "pip", "install", "-qq", ".", *pins], check=True, cwd=ROOT)
     subprocess.run([python, "-c", "import needle.figures, needle.sweep"], check=True)
     run = [python, "-m", "pytest", "-n", "2", "tests/utils", "utils"]
-    return subprocess.run(run, cwd=ROOT).returncode
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}  # the tests know the package as utils
+    return subprocess.run(run, cwd=ROOT, env=environment).returncode
 
 
 if __name__ == "__main__":
