@@ -53,7 +53,9 @@ class Captions(SphinxPostTransform):
         for output in outputs[:-1]:
             output.parent.remove(output)
         outputs[-1].parent.replace(outputs[-1], figure)
-        text = re.sub(r"\s+", " ", paragraph.astext())
+        # read aloud: the first sentence; the whole caption follows anyway
+        spoken = re.sub(r"\s+", " ", paragraph.astext())
+        text = re.match(r"(Figure \S+ .*?[.?!])(?=\s|$)|.*", spoken)[0]  # type: ignore[index]
         several = len(outputs) > 1
         figure += nodes.raw("", '<div class="plates">', format="html") if several else []
         for number, output in enumerate(outputs, 1):

@@ -68,6 +68,12 @@ REWRITINGS: list[tuple[str, str, int | None, str]] = [
         "a click on the title of a solution opens it, and leads nowhere else",
     ),
     (
+        r'(<span class="math notranslate nohighlight">[^<]*</span>)([,.;:?!)\]]+)',
+        r'<span class="glued">\1\2</span>',
+        None,
+        "a line never begins with the comma after a formula",
+    ),
+    (
         r'(<section[^>]*?) id="(?:solution|exercise|proof)-content"',
         r"\1",
         None,

@@ -300,3 +300,29 @@ def test_snippets_of_the_search_are_text(chromium: Any, host: str) -> None:
         snippets = page.locator("ul.search li p.context").all_inner_texts()
         assert snippets
         assert [text for text in snippets if "\\" in text or "Binder" in text] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_links_in_boxes_stand_out_from_their_ground(
+    chromium: Any, host: str, name: str, theme: str
+) -> None:
+    with opened(chromium, f"{host}/{name}.html", theme=theme) as page:
+        unfold(page)
+        pairs = page.evaluate(
+            """() => [...document.querySelectorAll('article .admonition a')].map(link => {
+                const layers = [];
+                for (let e = link; e; e = e.parentElement)
+                    layers.push(getComputedStyle(e).backgroundColor);
+                return [getComputedStyle(link).color, layers];
+            })"""
+        )
+
+        def numbers(color: str) -> list[float]:
+            return [float(value) for value in re.findall(r"[\d.]+", color)]
+
+        for ink, layers in pairs:
+            ground = np.array([255.0] * 3 if theme == "light" else [0.0] * 3)
+            for *color, alpha in [[*numbers(layer), 1.0][:4] for layer in reversed(layers)]:
+                ground = alpha * np.array(color) + (1 - alpha) * ground
+            assert contrast(np.array(numbers(ink)[:3]), ground) >= TEXT_CONTRAST

@@ -277,3 +277,15 @@ def test_references_lead_to_the_paper_and_back_to_the_text(site: Path) -> None:
     ]
     assert len(pointless) <= 1, pointless  # Ingster's paper of 1997 has no address
     assert [e.text[:40] for e in entries if not e.find("a", href=re.compile(r"^\w[^:]*#"))] == []
+
+
+def test_what_is_read_aloud_of_a_figure_is_a_sentence(chapter: Path) -> None:
+    spoken = [image["alt"] for image in soup(chapter).select("figure img")]
+    assert [text for text in spoken if not re.match(r"Figure \w+\.\d+\. \S", text)] == []
+    assert [text for text in spoken if len(text) > 300] == []
+
+
+def test_no_line_begins_with_a_comma(chapter: Path) -> None:
+    loose = r'<span class="math notranslate nohighlight">[^<]*</span>[,.;:?!]'
+    text = chapter.read_text(encoding="utf-8")
+    assert re.findall(r'(?<!<span class="glued">)' + loose, text) == []
