@@ -29,7 +29,6 @@ from .validation import check_choice, check_flag, check_integer, check_real, che
 
 Array = np.ndarray
 KEPT, BLOCK = 2**27, 2**22  # entries of A kept in memory, and drawn at a time
-FRESH = 2_000_000  # tokens on which the error is counted
 ENTRIES = 2**22  # numbers in a table of subsets
 SETTLED = 1e-3
 
@@ -159,14 +158,16 @@ def _places(n: int, L: int, R: int, rng: np.random.Generator) -> Array:
     return where.ravel()
 
 
-def fresh_error(model: SparseTokens, cos: float, height: float, rng: np.random.Generator) -> float:
-    """Errors of Bayes' rule for needles of that height, on fresh bags seen along an estimate of ξ.
+def fresh_error(
+    model: SparseTokens, cos: float, height: float, rng: np.random.Generator, tokens: int
+) -> float:
+    """Errors of Bayes' rule for needles of that height on so many tokens of fresh bags.
 
-    The estimate has the given cosine with ξ; a fresh token enters only through its projection on
-    it, which is N(0, 1), plus θ·cos for a needle.
+    A fresh token enters only through its projection on the estimate of ξ, N(0, 1), plus θ·cos for
+    a needle.
     """
     L, R, pi = model.L, model.R, model.pi
-    n = max(200, FRESH // L)
+    n = max(200, tokens // L)
     level = math.log((1 - pi) / pi) + log_subsets(L, R) + R * height**2 / 2
     wrong, step = 0, max(1, 2**20 // L)
     for start in range(0, n, step):
@@ -188,6 +189,7 @@ def simulate_learning(
     informed: bool = False,
     method: str = "literal",
     height: float | None = None,
+    fresh: int = 2_000_000,
 ) -> Learning:
     """Approximate message passing on n = αd bags, from nothing or from the truth.
 
@@ -203,6 +205,8 @@ def simulate_learning(
     height : None when θ is known. Otherwise θ is learned: a first guess of the needle's height
         μ = θ·cos; the rounds then use v̂ = P(needle | μa) with a = Aξ̂/|ξ̂| − (d/|b|) v̂ and
         μ = Σ v̂a/Σ v̂ (expectation–maximization), and never θ
+
+    fresh : tokens of the fresh bags on which the error is counted, at least 200 bags
 
     Returns
     -------
@@ -222,12 +226,13 @@ def simulate_learning(
     alpha = check_real("alpha", alpha, 0, open_low=True)
     informed = check_flag("informed", informed)
     check_choice("method", method, ("literal", "exact"))
+    fresh = check_integer("fresh", fresh, 1)
     if height is not None:
         height = check_real("height", height, 0, open_low=True)
     L, R, theta = model.L, model.R, model.theta
     bags = int((model.sample_labels(max(1, round(alpha * d)), rng) > 0).sum())
     if bags == 0 or theta**2 == 0:
-        error = fresh_error(model, 0.0, 0.0, rng)
+        error = fresh_error(model, 0.0, 0.0, rng, fresh)
         return Learning(0.0, error, 0.0, 0, path=(0.0,))
     where = _places(bags, L, R, rng)
     tokens = (Literal if method == "literal" else Exact)(where, d, theta, rng)
@@ -256,5 +261,5 @@ def simulate_learning(
     bag_free = float(log_e.mean()) - log_subsets(L, R) - R * tall**2 / 2
     free = bags / d * bag_free + float(squared + math.log1p(-squared)) / 2
     settled = next(k for k in range(len(path)) if np.ptp(path[k:]) <= SETTLED) + 1
-    error = fresh_error(model, path[-1], tall, rng)
+    error = fresh_error(model, path[-1], tall, rng, fresh)
     return Learning(path[-1], error, free, settled, path=tuple(path))

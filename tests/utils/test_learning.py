@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from utils import amp, learning
+from utils import learning
 from utils.agreement import agree
 from utils.learning import (
     all_solutions,
@@ -199,12 +199,12 @@ def test_a_curve_is_quick():
     ],
     ids=str,
 )  # fmt: skip
-def test_message_passing_meets_state_evolution(model, alpha, monkeypatch):
+def test_message_passing_meets_state_evolution(model, alpha):
     """Six settings, extrapolated in d; each refuses a true claim with probability 1e-4."""
-    monkeypatch.setattr(amp, "FRESH", 200_000)
     sizes, rng = (200, 400, 800), np.random.default_rng(model.L)
     trials = [
-        [simulate_learning(model, d, alpha, rng, method="exact") for _ in range(30)] for d in sizes
+        [simulate_learning(model, d, alpha, rng, method="exact", fresh=200_000) for _ in range(30)]
+        for d in sizes
     ]
     fields = ["cos", "test_error", "free_entropy"]
     agree(predict_learning(model, alpha), trials, sizes=sizes, fields=fields, claim="amp-meets-se")

@@ -81,12 +81,11 @@ def test_exact_products_have_the_law_of_literal_ones():
     [(SparseTokens(10, 1, 4.0, 0.5), 1.0), (SparseTokens(12, 2, 3.0, 0.5), 1.0)],
     ids=str,
 )
-def test_literal_and_exact_rounds_agree(model, alpha, monkeypatch):
-    monkeypatch.setattr(amp, "FRESH", 1000)
+def test_literal_and_exact_rounds_agree(model, alpha):
     paths = [
         np.array(
             [
-                simulate_learning(model, 60, alpha, rng(k), rounds=3, method=method).path
+                simulate_learning(model, 60, alpha, rng(k), rounds=3, method=method, fresh=1).path
                 for k in range(80)
             ]
         )
@@ -97,10 +96,12 @@ def test_literal_and_exact_rounds_agree(model, alpha, monkeypatch):
     assert (np.abs(gap) < 4.5 * error).all()
 
 
-def test_literal_tokens_meet_state_evolution(monkeypatch):
-    monkeypatch.setattr(amp, "FRESH", 200_000)
+def test_literal_tokens_meet_state_evolution():
     model, sizes = SparseTokens(10, 1, 4.0, 0.5), (60, 120, 240)
-    trials = [[simulate_learning(model, d, 1.0, rng(d + k)) for k in range(40)] for d in sizes]
+    trials = [
+        [simulate_learning(model, d, 1.0, rng(d + k), fresh=200_000) for k in range(40)]
+        for d in sizes
+    ]
     agree(predict_learning(model, 1.0), trials, sizes=sizes, claim="literal-amp")
     for k, value in enumerate(state_evolution(model, 1.0, 2)):
         rounds = [[one.path[k] for one in group] for group in trials]
@@ -131,12 +132,11 @@ def test_single_precision_is_harmless(monkeypatch):
 
 def test_memory_is_bounded_and_tokens_are_drawn_again(monkeypatch):
     model = SparseTokens(50, 1, 5.0, 0.5)
-    kept = simulate_learning(model, 200, 2.0, rng(1), rounds=3)
+    kept = simulate_learning(model, 200, 2.0, rng(1), rounds=3, fresh=20_000)
     monkeypatch.setattr(amp, "KEPT", 0)
     monkeypatch.setattr(amp, "BLOCK", 2**16)
-    monkeypatch.setattr(amp, "FRESH", 20_000)
     tracemalloc.start()
-    again = simulate_learning(model, 200, 2.0, rng(1), rounds=3)
+    again = simulate_learning(model, 200, 2.0, rng(1), rounds=3, fresh=20_000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert again.path == pytest.approx(kept.path, abs=0.05)
@@ -151,7 +151,7 @@ def test_hysteresis_between_the_thresholds():
     def cosines(alpha, informed):
         return [
             simulate_learning(
-                model, 3000, alpha, rng(k), rounds=60, informed=informed, method="exact"
+                model, 3000, alpha, rng(k), rounds=60, informed=informed, method="exact", fresh=1
             ).cos
             for k in range(3)
         ]
@@ -166,7 +166,12 @@ def test_hysteresis_between_the_thresholds():
 def test_unknown_strength_is_learned():
     model = SparseTokens(10, 1, 4.0, 0.5)
     known, learned = (
-        np.array([simulate_learning(model, 300, 1.0, rng(k), height=height).cos for k in range(12)])
+        np.array(
+            [
+                simulate_learning(model, 300, 1.0, rng(k), height=height, fresh=1).cos
+                for k in range(12)
+            ]
+        )
         for height in (None, 1.0)
     )
     assert abs((known - learned).mean()) < 0.005
@@ -174,9 +179,9 @@ def test_unknown_strength_is_learned():
 
 def test_fresh_errors_are_those_of_bayes():
     for model in (SparseTokens(10, 1, 4.0, 0.3), SparseTokens(40, 2, 4.0, 0.5)):
-        error = fresh_error(model, 0.9, 0.9 * model.theta, rng())
+        error = fresh_error(model, 0.9, 0.9 * model.theta, rng(), 2_000_000)
         theory = float(bayes_error(model, 0.9 * model.theta))
-        n = max(200, amp.FRESH // model.L)
+        n = 2_000_000 // model.L
         assert abs(error - theory) < 4.5 * math.sqrt(theory * (1 - theory) / n)
 
 

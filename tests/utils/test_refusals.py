@@ -95,7 +95,7 @@ GOOD = {  # function: arguments that work
     bayes_error: {"model": MODEL, "strength": 2.0},
     simulate_learning: {
         "model": MODEL, "d": 5, "alpha": 1.0, "rng": RNG, "rounds": 2, "informed": False,
-        "method": "exact",
+        "method": "exact", "fresh": 1000,
     },
     sample_noise: {"L": 10, "R": 1, "trials": 5, "rng": RNG, "method": "direct"},
     needle_weight: {"model": MODEL, "tau": 1.0, "noise": NOISE},
