@@ -117,7 +117,8 @@ class Bags:
             mass = np.diff(ndtr(self.edges - r), axis=0) / self.share[:, None]
             mean = r * r / 2 + np.log(np.maximum(mass / ndtr(self.edges[-1]), 1e-300))
             first, second = (ndtr(self.edges[-1] - k * r) / ndtr(self.edges[-1]) for k in (1, 2))
-            variance = np.maximum(math.exp(min(r * r, 700)) * second / first**2 - 1, 0)
+            ratio = np.divide(second, first**2, out=np.ones_like(first), where=first > 1e-150)
+            variance = np.maximum(math.exp(min(r * r, 700)) * ratio - 1, 0)
             wobble = np.log1p(variance / self.others)
             rows.append(mean + np.sqrt(wobble) * self.spread - wobble / 2)
             count += list(self.others * self.share)
