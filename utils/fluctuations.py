@@ -136,4 +136,4 @@ def predict_spread(
     query = total / alpha0 + across**2 / 2 + 2 * chi**2
     Q = L / (alpha0 * (pi * model.theta * model.R) ** 2)
     readout = Q**2 / (1 + Q) ** 3 * ((1 - pi) / (pi * alpha0) + Q + 0.5)
-    return Spread(readout, query)
+    return Spread(readout, float(query))
