@@ -1,0 +1,159 @@
+"""Many needles, and Bayes' error by quadrature, against direct sampling of plain tokens.
+
+A statistical test compares at |z| < 4.5 (two-sided 7e-6) unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_ndtr, logsumexp, ndtr, softmax
+
+from utils.detection import (
+    detection_boundary,
+    haystack_error,
+    haystack_theta,
+    one_needle_bayes_error,
+    predict_haystack_error,
+    sample_haystack,
+)
+from utils.model import SparseTokens
+from utils.separation import critical_theta, oracle_error
+
+Z = 4.5
+
+
+def plain_bags(L: int, R: int, theta: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens of n negatives and of n positives, by the definition of the model alone."""
+    generator = np.random.default_rng(seed)
+    silent, signal = generator.standard_normal((2, n, L))
+    signal[:, :R] += theta
+    return silent, signal
+
+
+def z_of_share(errors: np.ndarray, expected: float) -> float:
+    return (errors.mean() - expected) / (errors.std(ddof=1) / math.sqrt(len(errors)))
+
+
+# ---------------------------------------------------------------------------- one needle
+
+
+@pytest.mark.false_alarm(2.1e-5)
+@pytest.mark.parametrize(("L", "theta", "pi"), [(10, 2.5, 0.5), (300, 3.5, 0.2), (300, 3.0, 0.8)])
+def test_the_quadrature_is_bayes_risk_on_plain_tokens(L, theta, pi):
+    """Posterior by hand on half negatives, half positives, weighted by 1 − π and π."""
+    halves = plain_bags(L, 1, theta, 40_000 if L < 100 else 8_000, 1)
+    risk = 0.0
+    for share, h in zip((1 - pi, pi), halves, strict=True):
+        ratio = logsumexp(theta * h - theta**2 / 2, axis=1) - math.log(L)
+        eta = expit(ratio + math.log(pi / (1 - pi)))
+        risk = risk + share * np.minimum(eta, 1 - eta)
+    assert abs(z_of_share(risk, one_needle_bayes_error(L, theta, pi))) < Z
+
+
+@pytest.mark.false_alarm(7e-6)
+def test_the_quadrature_agrees_with_binned_bags_at_a_trillion():
+    exact = one_needle_bayes_error(10**12, 8.0)
+    generator = np.random.default_rng(2)
+    run = oracle_error("bayes", SparseTokens(10**12, 1, 8.0, 0.5), rng=generator, trials=20_000)
+    assert abs(run.error - exact) < Z * run.standard_error
+
+
+@pytest.mark.parametrize("x", [-1.0, 0.0, 1.0])
+def test_the_first_correction_is_approached(x):
+    """√(2 log L) (ε − Φ(−x)/2) tends to its limit, monotonically from 10¹⁶ to 10¹²⁸."""
+    limit = math.exp(-(x**2) / 2) / math.sqrt(8 * math.pi) * (1 + x**2 / 2 + log_ndtr(x))
+    distance = []
+    for k in (16, 32, 64, 128):
+        a = critical_theta(10.0**k)
+        error = one_needle_bayes_error(10.0**k, a + x, points=1000)
+        distance.append(abs(a * (error - ndtr(-x) / 2) - limit))
+    assert distance == sorted(distance, reverse=True) and distance[-1] < 0.004
+
+
+def test_more_points_change_nothing():
+    for L, theta in ((10, 3.0), (10**6, 6.0), (10**40, 14.0)):
+        coarse, fine = (one_needle_bayes_error(L, theta, points=n) for n in (600, 2400))
+        assert coarse == pytest.approx(fine, abs=2e-5)
+
+
+def test_bayes_is_below_the_largest_token_and_falls_with_theta():
+    errors = [one_needle_bayes_error(10**4, theta) for theta in (2.0, 4.0, 6.0)]
+    assert errors == sorted(errors, reverse=True)
+    for theta, error in zip((2.0, 4.0, 6.0), errors, strict=True):
+        largest = oracle_error("attention", SparseTokens(10**4, 1, theta, 0.5), tau=math.inf)
+        assert error < largest.error
+
+
+# ---------------------------------------------------------------------------- many needles
+
+
+@pytest.mark.false_alarm(4.2e-5)
+@pytest.mark.parametrize("tau", [0.0, 0.8, 1.5])
+def test_haystacks_are_plain_tokens(tau):
+    """Attention at a given threshold: binned straws and needles against tokens drawn one by one."""
+    L, R, theta, t = 1000, 60, 1.5, tau + 0.06
+    silent, signal = plain_bags(L, R, theta, 6000, 3)
+    score = [(softmax(tau * h, axis=1) * h).sum(axis=1) for h in (silent, signal)]
+    bags = sample_haystack(L, R, 6000, np.random.default_rng(4))
+    for pi in (1e-9, 1 - 1e-9):  # false alarms, misses
+        run = haystack_error("attention", theta, bags, tau=tau, pi=pi, threshold=t)
+        wrong = (score[0] > t) if pi < 0.5 else (score[1] <= t)
+        spread = math.hypot(run.standard_error, wrong.std(ddof=1) / math.sqrt(len(wrong)))
+        assert abs(run.error - wrong.mean()) < Z * max(spread, 1e-3)
+
+
+@pytest.mark.false_alarm(2.8e-5)
+def test_the_crowd_law_meets_simulation_with_its_own_threshold():
+    bags = sample_haystack(10**10, 10**5, 6000, np.random.default_rng(5))
+    for theta, tau in ((1.5, 0.0), (1.5, 0.7), (1.5, 1.5), (2.0, 1.0)):
+        law = predict_haystack_error(10**10, 10**5, theta, tau=tau)
+        run = haystack_error("attention", theta, bags, tau=tau, threshold=law.threshold)
+        assert abs(run.error - law.error) < Z * run.standard_error
+
+
+def test_without_sharpness_the_law_is_pooling():
+    for pi in (0.5, 0.2):
+        law = predict_haystack_error(10**8, 3 * 10**4, 1.0, tau=0.0, pi=pi)
+        pooled = oracle_error("pooled", SparseTokens(10**8, 3 * 10**4, 1.0, pi))
+        assert law.error == pytest.approx(pooled.error, rel=1e-4)
+
+
+@pytest.mark.false_alarm(7e-6)
+def test_the_likelihood_ratio_is_next_to_bayes():
+    """With exactly R needles Bayes is e_R; the ratio of independent tokens may only be worse."""
+    model = SparseTokens(10**5, 30, 3.0, 0.5)
+    bayes = oracle_error("bayes", model, rng=np.random.default_rng(6), trials=1000)
+    bags = sample_haystack(model.L, model.R, 8000, np.random.default_rng(7))
+    ratio = haystack_error("likelihood", model.theta, bags)
+    spread = math.hypot(bayes.standard_error, ratio.standard_error)
+    assert -Z * spread < ratio.error - bayes.error < 0.01 + Z * spread
+
+
+def test_the_needed_strength_has_the_error_that_was_asked_for():
+    bags = sample_haystack(10**8, 10**3, 2000, np.random.default_rng(8))
+    theta, spread = haystack_theta("attention", bags, error=0.1)
+    assert haystack_error("attention", theta, bags).error == pytest.approx(0.1, abs=0.003)
+    assert 0 < spread < 0.1
+    assert haystack_theta("likelihood", bags, error=0.1)[0] < theta
+
+
+def test_the_boundary_is_continuous_and_below_the_largest_token():
+    below, above = detection_boundary(0.75 - 1e-9), detection_boundary(0.75 + 1e-9)
+    assert below == pytest.approx(above, abs=1e-8) and below == pytest.approx(0.5)
+    for beta in np.linspace(0.5, 1, 11):
+        assert detection_boundary(beta) <= 1 - math.sqrt(1 - beta) + 1e-12
+
+
+def test_refusals():
+    bags = sample_haystack(100, 10, 10, np.random.default_rng(9))
+    with pytest.raises(ValueError, match="kind"):
+        haystack_error("pooled", 1.0, bags)
+    with pytest.raises(ValueError, match="beta"):
+        detection_boundary(0.4)
+    with pytest.raises(ValueError, match="R"):
+        sample_haystack(100, 100, 10, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="L"):
+        one_needle_bayes_error(1e301, 3.0)
