@@ -9,22 +9,26 @@ restrict the run, and then nothing is written.
 from __future__ import annotations
 
 import os
-import queue
-import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST, REPORT = ROOT / "tests" / "mutants.toml", ROOT / "benchmarks" / "MUTANTS.md"
 COPIES, LIMIT = 2, 900
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+LIBRARIES = (  # imported once, before any process is forked
+    *("hypothesis", "joblib", "numpy", "scipy.integrate", "scipy.optimize", "scipy.special"),
+    *("scipy.stats", "sklearn.linear_model", "threadpoolctl", "tqdm"),
+)
 
 
 @dataclass(frozen=True)
@@ -65,57 +69,70 @@ def listed(names: list[str]) -> list[Mutant]:
     return [Mutant(module, **entry) for module in chosen for entry in table[module]]
 
 
-def copy_project(folder: Path) -> None:
-    for name in ("utils", "tests"):
-        shutil.copytree(
-            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "book")
-        )
-    shutil.copy(ROOT / "pyproject.toml", folder)
+class Killer:
+    """A plugin of pytest that keeps the first failure."""
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.name = self.name or report.nodeid.rsplit("/", 1)[-1]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.name = self.name or "the import"
 
 
-def killer(mutant: Mutant, folder: Path) -> str | None:
-    """The first test that fails under the mutant, or None."""
-    path = folder / "utils" / f"{mutant.module}.py"
-    path.write_text(mutant.source(), encoding="utf-8")
-    environment = os.environ | dict.fromkeys(THREADS, "1") | {"PYTHONPATH": str(folder)}
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    try:
-        for words in mutant.attempts():
-            command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *words]
-            done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT
-            )
-            if done.returncode not in (0, 5):
-                found = re.findall(r"^(?:FAILED|ERROR) \S*?([^/\s]*?)(?: - |$)", done.stdout, re.M)
-                return found[0] if found else "the import"
-        return None
-    except subprocess.TimeoutExpired:
-        return f"no end within {LIMIT} s"
-    finally:
-        shutil.copy(ROOT / "utils" / f"{mutant.module}.py", path)
+def out_of_time(*_: object) -> None:
+    raise TimeoutError
+
+
+def judge(mutant: Mutant) -> tuple[str | None, float]:
+    """The first test that fails under the mutant, or None; and the seconds it took.
+
+    Runs in a process of its own, forked after the libraries have been imported and `utils` has not.
+    """
+    start, killer = time.perf_counter(), Killer()
+    signal.signal(signal.SIGALRM, out_of_time)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in ("utils", "tests"):
+            ignored = shutil.ignore_patterns("__pycache__", "book")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        shutil.copy(ROOT / "pyproject.toml", folder)
+        (folder / "utils" / f"{mutant.module}.py").write_text(mutant.source(), encoding="utf-8")
+        os.chdir(folder)
+        os.environ["PYTHONPATH"] = sys.path[0] = place
+        sys.dont_write_bytecode = True
+        with (folder / "output").open("w") as output:
+            for stream in (1, 2):
+                os.dup2(output.fileno(), stream)
+            signal.alarm(LIMIT)
+            try:
+                for words in mutant.attempts():
+                    options = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+                    code = pytest.main([*options, *words], plugins=[killer])
+                    if code not in (0, 5):
+                        return killer.name or "the import", time.perf_counter() - start
+            except TimeoutError:
+                return f"no end within {LIMIT} s", time.perf_counter() - start
+            finally:
+                signal.alarm(0)
+                os.chdir(ROOT)
+    return None, time.perf_counter() - start
 
 
 def run(mutants: list[Mutant]) -> list[tuple[str | None, float]]:
     """The killer of each mutant and the seconds it took."""
-    folders: queue.SimpleQueue[Path] = queue.SimpleQueue()
-
-    def judge(mutant: Mutant) -> tuple[str | None, float]:
-        folder, start = folders.get(), time.perf_counter()
-        found = killer(mutant, folder)
-        folders.put(folder)
-        seconds = time.perf_counter() - start
-        print(
-            f"{seconds:5.1f} s  {mutant.module}: {mutant.new!r}: {found or 'SURVIVES'}", flush=True
-        )
-        return found, seconds
-
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(COPIES) as workers:
-        for k in range(COPIES):
-            folder = Path(place) / str(k)
-            folder.mkdir()
-            copy_project(folder)
-            folders.put(folder)
-        return list(workers.map(judge, mutants))
+    for name in LIBRARIES:
+        import_module(name)
+    found = []
+    with get_context("fork").Pool(COPIES, maxtasksperchild=1) as pool:
+        for mutant, answer in zip(mutants, pool.imap(judge, mutants, chunksize=1), strict=True):
+            found.append(answer)
+            print(f"{answer[1]:5.1f} s  {mutant.module}: {mutant.new!r}: {answer[0] or 'SURVIVES'}")
+    return found
 
 
 def report(mutants: list[Mutant], found: list[tuple[str | None, float]], seconds: float) -> str:

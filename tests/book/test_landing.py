@@ -9,15 +9,45 @@ import numpy as np
 import pytest
 
 from scripts import landing_figure
+from utils.noise import sample_noise
 
 
-def test_the_committed_picture_is_the_computed_one(tmp_path: Path):
-    landing_figure.draw(tmp_path / "needle.png")
-    drawn, committed = (
-        mpimg.imread(path) for path in (tmp_path / "needle.png", landing_figure.TARGET)
-    )
-    assert drawn.shape == committed.shape
-    assert np.mean(np.abs(drawn - committed)) < 1e-3
+def gap(one: Path, other: Path) -> float:
+    """The largest difference of two pictures, averaged over squares of 16 pixels."""
+    a, b = (mpimg.imread(path)[..., :3] for path in (one, other))
+    assert a.shape == b.shape
+    rows, columns = (size // 16 * 16 for size in a.shape[:2])
+    off = np.abs(a - b).mean(axis=2)[:rows, :columns]
+    return float(off.reshape(rows // 16, 16, -1, 16).mean(axis=(1, 3)).max())
+
+
+def test_the_committed_picture_shows_the_numbers_inside_it(tmp_path: Path):
+    """And a line or a dot that is missing, or moved by a few percent, would be seen."""
+    numbers = landing_figure.stored()
+    landing_figure.render(numbers, tmp_path / "needle.png")
+    assert gap(tmp_path / "needle.png", landing_figure.TARGET) < 0.02
+    lines, dots = numbers["lines"], numbers["dots"]
+    for wrong in (
+        {"lines": lines, "dots": dots | {"attention": []}},
+        {"lines": lines, "dots": dots | {"pooled": [[1.05 * x, e] for x, e in dots["pooled"]]}},
+        {"lines": lines | {"bayes": [1.03 * x for x in lines["bayes"]]}, "dots": dots},
+    ):
+        landing_figure.render(wrong, tmp_path / "wrong.png")
+        assert gap(tmp_path / "wrong.png", landing_figure.TARGET) > 0.04
+
+
+def test_the_numbers_of_the_picture_are_those_of_today():
+    """Every line, and one dot of each kind (each dot has a seed of its own)."""
+    numbers = landing_figure.stored()
+    noise = sample_noise(landing_figure.L, 1, 2000, np.random.default_rng(0))
+    for kind in landing_figure.GRIDS:
+        rules = landing_figure.rules(kind, noise)
+        found = [rule.error for rule in rules]
+        np.testing.assert_allclose(numbers["lines"][kind], found, atol=2e-6)
+        if places := landing_figure.DOTS[kind]:
+            middle = len(places) // 2
+            dot = landing_figure.measured(kind, places[middle], rules[places[middle]])
+            np.testing.assert_allclose(numbers["dots"][kind][middle], dot, atol=2e-6)
 
 
 ROOT = Path(__file__).resolve().parent.parent.parent

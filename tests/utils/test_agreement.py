@@ -232,7 +232,7 @@ def test_the_error_carries_the_table():
 
 
 def test_the_verdict_line_says_what_it_rests_on():
-    found = agree(0.0, 0.25, standard_error=0.1, claim="one-line", false_alarm=1e-3)
+    found = agree(0.0, -0.25, standard_error=0.1, claim="one-line", false_alarm=1e-3)
     page = found._repr_mimebundle_()["text/html"]
     summary, table = page.split("</summary>")
     for text in ("<code>one-line</code>", "agrees", "max |z| 2.5 ≤ 3.3", "probability 0.001"):
@@ -322,6 +322,11 @@ def test_the_caption_counts_the_fewest_trials_at_any_size():
     )
     assert (found.trials, found.sizes) == (5, 3)
     assert "over 5 trials or more at each of 3 sizes" in repr(found)
+
+
+def test_the_verdict_counts_the_fewest_trials_of_any_row():
+    trials = {"many": [-1.0, 0.0, 1.0], "few": [-1.0, 1.0]}
+    assert agree(dict.fromkeys(trials, 0.0), trials, claim="uneven").trials == 2
 
 
 def test_sizes_extrapolate_every_field():

@@ -7,6 +7,7 @@ from scipy.special import ndtr
 from utils.quadrature import (
     GRID,
     NORMAL,
+    _truncated_moments,
     falling_normals,
     gaussian_nodes,
     merge,
@@ -70,6 +71,20 @@ def test_softmax_sums_have_exact_means_and_covariances(count, T):
     off = S - found[:, None]
     scale = count * np.sqrt(np.outer(np.diag(cov), np.diag(cov)))
     np.testing.assert_allclose((weight * off) @ off.T / scale, count * cov / scale, atol=0.03)
+
+
+@pytest.mark.parametrize("top", [-3.0, 0.0, 1.5, 6.0])
+@pytest.mark.parametrize("T", [0.3, 2.0])
+def test_moments_below_the_smallest_token_drawn(top, T):
+    """E[gʲ e^{kTg} | g < top] by the trapezoidal rule."""
+    fine = np.linspace(-12, top, 20_001)
+    weight = np.exp(-(fine**2) / 2)
+    weight[[0, -1]] /= 2
+    for k in range(5):
+        found = _truncated_moments(np.array([top]), k, T, np.zeros(1))
+        for j in range(3):
+            exact = (weight * fine**j) @ np.exp(k * T * fine) / weight.sum()
+            assert found[j][0] == pytest.approx(exact, rel=1e-5, abs=1e-6)
 
 
 def test_no_tokens_no_sums():
