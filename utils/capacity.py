@@ -251,10 +251,10 @@ def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
 def predict_capacity_width(law: FeatureLaw, *, intercept: bool = True) -> float:
     """The σ of P(n = αd samples are separable) ≃ Φ((α* − α)√d/σ), in the limit of large d.
 
-    With ρ = (√(1+κ²) G − y(θaμ + cν + b)/r)₊, the repair of a sample at the minimum of
-    `predict_capacity`, where E ρ² = 1/α*,
+    With Q = (√(1+κ²) G − y(θaμ + cν + b)/r)₊, the repair of a sample at the minimum of
+    `predict_capacity`, where E Q² = 1/α*,
 
-        σ² = α*³ Var(ρ²) − 2α*²,
+        σ² = α*³ Var(Q²) − 2α*²,
 
     and G integrated in closed form: E[(sG − m)₊⁴] = s⁴((u⁴+6u²+3)Φ(−u) − (u³+5u)φ(u)), u = m/s.
     σ²/d is the variance of `simulate_capacity` for large d. Proved from the conic Steiner formula:

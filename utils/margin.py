@@ -63,13 +63,13 @@ def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> 
     """The largest margin of n = αd samples and the test error of that hyperplane, for large d.
 
     This is the limit λ → 0 of `predict_readout` with the logistic loss, below capacity. Scaled so
-    that the nearest sample has score 1, w = νq̂ + κe + v with ρ = |v| is the shortest solution of
+    that the nearest sample has score 1, w = νq̂ + κe + v with w_⊥ = |v| is the shortest solution of
 
-        α E[(√(ρ²+κ²) G + 1/r − t)₊²] ≤ ρ²,    t = y(θaμ + cν + b)/r,    μ = s_q ν + √(1−s_q²) κ,
+        α E[(√(w_⊥²+κ²) G + 1/r − t)₊²] ≤ w_⊥²,  t = y(θaμ + cν + b)/r,  μ = s_q ν + √(1−s_q²) κ,
 
     with G ~ N(0, 1): the condition of `predict_capacity` with a margin to keep. The margin is
-    1/√(ν²+κ²+ρ²), the test error E Φ(−t/√(ρ²+κ²)). Appendix D, equation (eq-d-margin). A convex
-    problem in at most four variables, solved by a primal–dual interior-point method.
+    1/√(ν²+κ²+w_⊥²), the test error E Φ(−t/√(w_⊥²+κ²)). Appendix D, equation (eq-d-margin). A convex
+    problem in at most four variables, solved by Newton's method behind a falling barrier.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> 
     wide, gap = np.column_stack([X, -1 / nodes.r]), 1.0
 
     def constraint(x: Array) -> tuple[float, Array, Array]:
-        """√(α E repair²) − ρ at x = (ν, κ, b, ρ), with the score `gap` to keep; convex in x."""
+        """√(α E repair²) − w_⊥ at x = (ν, κ, b, w_⊥), with the score `gap` to keep; convex in x."""
         ratio = np.append(x[:-1], gap) / x[-1]
         square, gradient, hessian = _expected_square(wide, nodes.weight, κ, ratio)
         root = math.sqrt(share * square)
