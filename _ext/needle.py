@@ -17,6 +17,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import stringify_annotation
 
 NAME = re.compile(r"Figure (\w+)\.(\d+)")
+NUMBER = r"([A-Z]|\d+)\.(\d+)"
+MENTION = re.compile(rf"Figures? {NUMBER}(?:(?:, | and |, and | or | to |–){NUMBER})*(?!\d)")
 
 
 class Captions(SphinxPostTransform):
@@ -90,7 +92,7 @@ def depart_folded(self: Any, node: HideCodeCellNode) -> None:
 
 
 class FigureLinks(SphinxPostTransform):
-    """Link every mention 'Figure 3.2' to that figure, in whatever chapter it is."""
+    """Link 'Figure 3.2' and 'Figures 3.2 and 3.4' to the figures, in whatever chapter they are."""
 
     default_priority = 30
     quiet = nodes.caption | nodes.reference | nodes.literal | nodes.literal_block | nodes.raw
@@ -106,22 +108,23 @@ class FigureLinks(SphinxPostTransform):
             ancestor: Any = text.parent
             while ancestor is not None and not isinstance(ancestor, self.quiet):
                 ancestor = ancestor.parent
-            if ancestor is None and text.parent is not None and NAME.search(text):
+            if ancestor is None and text.parent is not None and MENTION.search(text):
                 text.parent.replace(text, self.linked(str(text), pages))
 
     def linked(self, text: str, pages: dict[str, str]) -> list[nodes.Node]:
         parts: list[nodes.Node] = []
         end = 0
-        for match in NAME.finditer(text):
-            if match[1] not in pages:
-                continue
-            page = pages[match[1]]
-            uri = f"#figure-{match[1]}-{match[2]}".lower()
-            if page != self.env.docname:
-                uri = self.app.builder.get_relative_uri(self.env.docname, page) + uri
-            parts.append(nodes.Text(text[end : match.start()]))
-            parts.append(nodes.reference("", match[0], internal=True, refuri=uri))
-            end = match.end()
+        for mention in MENTION.finditer(text):
+            for match in re.finditer(rf"(?:Figure )?{NUMBER}", mention[0]):
+                if match[1] not in pages:
+                    continue
+                page, start = pages[match[1]], mention.start() + match.start()
+                uri = f"#figure-{match[1]}-{match[2]}".lower()
+                if page != self.env.docname:
+                    uri = self.app.builder.get_relative_uri(self.env.docname, page) + uri
+                parts.append(nodes.Text(text[end:start]))
+                parts.append(nodes.reference("", match[0], internal=True, refuri=uri))
+                end = mention.start() + match.end()
         return [*parts, nodes.Text(text[end:])]
 
 

@@ -40,6 +40,8 @@ NO_SCRIPT = (
     "everything else works, and what is folded opens.</p></noscript>"
 )
 
+FORMULA = r'<span class="math notranslate nohighlight">[^<]*</span>'
+
 # (pattern, what stands there instead, how often: a number, or None for any, and why)
 REWRITINGS: list[tuple[str, str, int | None, str]] = [
     (
@@ -68,10 +70,10 @@ REWRITINGS: list[tuple[str, str, int | None, str]] = [
         "a click on the title of a solution opens it, and leads nowhere else",
     ),
     (
-        r'(<span class="math notranslate nohighlight">[^<]*</span>)([,.;:?!)\]]+)',
-        r'<span class="glued">\1\2</span>',
+        rf"([(\[“]+{FORMULA}[,.;:?!)\]”]*|{FORMULA}[,.;:?!)\]”]+)",
+        r'<span class="glued">\1</span>',
         None,
-        "a line never begins with the comma after a formula",
+        "no line begins with the comma after a formula or ends with the bracket before it",
     ),
     (
         r'(<section[^>]*?) id="(?:solution|exercise|proof)-content"',

@@ -286,6 +286,18 @@ def test_what_is_read_aloud_of_a_figure_is_a_sentence(chapter: Path) -> None:
 
 
 def test_no_line_begins_with_a_comma(chapter: Path) -> None:
-    loose = r'<span class="math notranslate nohighlight">[^<]*</span>[,.;:?!]'
-    text = chapter.read_text(encoding="utf-8")
-    assert re.findall(r'(?<!<span class="glued">)' + loose, text) == []
+    formula = r'<span class="math notranslate nohighlight">[^<]*</span>'
+    glued = rf'<span class="glued">[^<]*{formula}[^<]*</span>'
+    text = re.sub(glued, "", chapter.read_text(encoding="utf-8"))
+    assert re.findall(rf"{formula}[,.;:?!)]|[(\[]{formula}", text) == []
+
+
+def test_every_mention_of_a_figure_is_a_link(page: Path) -> None:
+    article = soup(page).find("article")
+    unlinked = [
+        text.strip()[:60]
+        for text in article.find_all(string=re.compile(r"Figures? [A-Z0-9]\.\d"))
+        if not text.find_parent(["a", "figcaption", "pre", "code", "h1", "h2", "h3"])
+        and "admonition-title" not in text.parent.get("class", [])
+    ]
+    assert unlinked == []
