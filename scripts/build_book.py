@@ -36,8 +36,18 @@ EXECUTED, SOURCE, HTML, STAMP = (
     BUILD / name for name in ("executed", "source", "html", "complete")
 )
 FLOW = [  # the order of the modules on the page of functions; others follow by name
-    *("model", "laws", "losses", "alignment", "noise", "separation", "detection", "readout"),
-    *("asymptotics", "reuse", "training", "capacity", "margin", "learning", "posterior"),
+    *(
+        "model",
+        "laws",
+        "losses",
+        "alignment",
+        "fluctuations",
+        "noise",
+        "separation",
+        "detection",
+        "readout",
+    ),
+    *("asymptotics", "reuse", "training", "capacity", "margin", "learning", "amp", "posterior"),
     *("planning", "sweep", "agreement", "figures"),
 ]
 VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
