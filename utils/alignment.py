@@ -8,7 +8,7 @@ h_i = ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i), X̄_i = X_iᵀ1/L and the c
     q⁽²⁾ = −(1/(n₀L)) Σ h_i X_iᵀ P X_i w⁽¹⁾
 
 (at η_qβ = 1: other values only stretch q). `predict_alignment` is the limit d → ∞,
-`simulate_alignment` the same record at finite d.
+`simulate_alignment` the same record at finite d. Appendix B, def-b-steps and eq-b-query.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ def predict_alignment(
         ((L−1) ρ² E[h²] + θ²s²ω² E[h² 1₊]) / (α₀L²).
 
     It is aligned with ξ when A + B < 0, and then |query_cos| = 1 − rate/α₀ + o(1/α₀).
+    Appendix B, thm-b-first, thm-b-query and cor-b-rate.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def simulate_alignment(
     "dense" takes the two steps literally on token tensors, O(n₀Ld) time, in blocks of bounded
     memory. "exact" draws the returned numbers from the same law in O(n₀) time and memory, whatever
     L and d: it needs one Gaussian for each sample's score, and one Gaussian and one χ²_{L−2} for
-    its centered tokens.
+    its centered tokens. Appendix B, alg-b-exact.
 
     Parameters
     ----------
@@ -302,6 +303,8 @@ def two_steps(
     lr_b: float = 0.5,
 ) -> TwoSteps:
     """The two gradient steps on given tokens, in memory that does not grow with their number.
+
+    Appendix B, def-b-steps and eq-b-query.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Exact test error and training loss of the readout in the limit n, d → ∞ with n/d = α.
 
 Both follow from five numbers, the saddle point of `utils.saddle`, by formulas in closed form.
+Appendix C, thm-c-equations and prp-c-limits.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Data (f_i, y_i) are separable if some (w, b) has y_i(⟨w, f_i⟩ + b) > 0 for every i. Gordan's
 theorem: either that is so, or there are multipliers c ≥ 0, c ≠ 0, with Σ c_i y_i (f_i, 1) = 0.
+Appendix D, thm-d-gordan and prp-d-nnls; the capacity is thm-d-capacity, with eq-d-J in closed form.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ coefficients (a, c, r), and in how many copies of the token dimension the readou
 downstream (readouts, asymptotics, capacity) takes a `FeatureLaw` and knows nothing of classifiers.
 
 The attention law is a cloud of quasi-random points merged into few nodes (`utils.quadrature`).
-With the default `resolution`, test errors differ from those of the whole cloud by less than 2e-4 of
-their size above 1 %, and 1e-3 at 0.1 % (`benchmarks/bench_laws.py`).
+With the default `resolution`, test errors differ from those of the whole cloud by about 2e-4 of
+their size at most above 1 %, and 1e-3 at 0.1 % (`tests/utils/test_laws.py`).
 """
 
 from __future__ import annotations

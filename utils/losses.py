@@ -2,7 +2,7 @@
 
 The proximal map of a convex loss ℓ(·; y) answers u + step·ℓ'(u; y) = omega. It is the whole
 effect of training on one sample in the high-dimensional limit: it must be exact for any omega and
-step, and it must never iterate forever.
+step, and it must never iterate forever. Appendix C, eq-c-cavity and lem-c-cavity.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The L − R noise tokens enter every statistic of `utils.separation` through sums. `sample_noise`
 draws what those need: multinomial counts on narrow bins of the Gaussian, and the extreme tokens of
-both tails one by one.
+both tails one by one. Appendix A, alg-A-binned and prop-A-binning.
 """
 
 from __future__ import annotations

@@ -142,6 +142,8 @@ def fit_readout(
 ) -> Fit:
     """Minimise (1/n) Σᵢ ℓ(⟨w, Fᵢ⟩ + b; yᵢ) + (λ/2)|w|² over w, and b if `intercept`.
 
+    Appendix C, def-c-readout.
+
     Square loss: in closed form from the smaller of FᵀF and FFᵀ; λ = 0 gives the least-squares
     solution of least norm. Logistic loss: to gradient norm 1e-8; where λ = 0 and the data are
     separable no minimiser exists: `ConvergenceError`, its `estimate` separates them.

@@ -9,7 +9,7 @@ saddle point, convex in (ν, κ, w_⊥, b) and concave in ζ, of
 with μ = s_q ν + s_⊥ κ, σ² = κ² + w_⊥², and M the Moreau envelope of the loss with parameter χr²,
 χ = w_⊥/ζ. The Hessian of such a function is never singular, so Newton's method, shortened until the
 gradient falls, reaches the one solution from anywhere. The square loss has a closed form; the
-logistic loss starts from it.
+logistic loss starts from it. Appendix C, def-c-potential, thm-c-saddle and prp-c-square.
 """
 
 from __future__ import annotations

@@ -214,6 +214,9 @@ def oracle_error(
     - "elementwise": T = Σ h φ(τh), τ = 1 unless given, φ fixed as L grows;
     - "bayes": T = e_R(x)/C(L, R) with x = exp(θh − θ²/2), threshold (1 − π)/π.
 
+    (It simulates where `predict_error` predicts, and is no exception, whatever its name.)
+    Appendix A, def-A-oracle, prop-A-risk, thm-A-two-gaussians and eq-A-ratio.
+
     All but the closed forms are Monte Carlo over `trials` bags of noise; pass `noise` from
     `sample_noise` instead of `rng` to compare kinds, θ, τ or π on the same bags.
 
@@ -281,6 +284,8 @@ def predict_error(
       A(h) = (ψ(h) − E ψ(G))/√(L Var ψ(G)), and A(h) = (h − τ) e^{τh − τ²}/√(L(1 + τ²)) for
       attention.
 
+    Appendix A, thm-A-two-gaussians, thm-A-bayes, thm-A-frozen, thm-A-fixed-tau and thm-A-ladder.
+
     >>> model = SparseTokens(L=10**8, R=1, theta=10.0, pi=0.5)
     >>> simulated = oracle_error("attention", model, tau=1.0, rng=np.random.default_rng(0))
     >>> round(predict_error("attention", model, tau=1.0).error, 3), round(simulated.error, 2)
@@ -340,7 +345,7 @@ def critical_theta(L: float, tau: float | None = None, *, criterion: str = "weig
     criterion "error": the test error at the best threshold vanishes. The signal token need only
         beat the fluctuations of the noise, which takes θ = log L/(2τ) + τ, and √(2 log L) once
         these are frozen, τ ≥ √(log L / 2).
-    Without τ, at the best one: √(2 log L) for both.
+    Without τ, at the best one: √(2 log L) for both. Appendix A, cor-A-weight and cor-A-boundary.
 
     >>> [round(critical_theta(1e4, tau), 3) for tau in (1.0, 4.0, 5.0, None)]
     [9.71, 4.303, 4.292, 4.292]

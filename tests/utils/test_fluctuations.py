@@ -16,6 +16,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "alpha0", "options"), CASES)
 def test_the_spread_is_that_of_exact_draws(model, alpha0, options):
     d, count, rng = 10_000, 600, np.random.default_rng(1)

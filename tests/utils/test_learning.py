@@ -190,6 +190,7 @@ def test_a_curve_is_quick():
     assert (np.diff([one.cos for one in curve]) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "alpha"),
     [

@@ -96,6 +96,7 @@ def test_literal_and_exact_rounds_agree(model, alpha):
     assert (np.abs(gap) < 4.5 * error).all()
 
 
+@pytest.mark.slow
 def test_literal_tokens_meet_state_evolution():
     model, sizes = SparseTokens(10, 1, 4.0, 0.5), (60, 120, 240)
     trials = [
@@ -143,6 +144,7 @@ def test_memory_is_bounded_and_tokens_are_drawn_again(monkeypatch):
     assert peak < 0.3 * 4 * 200 * 50 * 200  # the tokens would take 8 MB
 
 
+@pytest.mark.slow
 def test_hysteresis_between_the_thresholds():
     """From nothing to nothing, from the truth to the truth, on both sides of either end."""
     model = SparseTokens(500, 1, 6.0, 0.5)

@@ -72,6 +72,7 @@ def test_the_race_does_not_depend_on_its_step(L, s, monkeypatch):
     assert coarse == pytest.approx(race(L, s), rel=2e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("L", "R", "precision"),
     [(2, 1, 1e-6), (10**3, 1, 1e-6), (10**12, 1, 1e-6), (10, 2, 1e-4), (10**6, 2, 1e-4),
@@ -118,6 +119,7 @@ def test_one_needle_through_the_net_is_the_race():
         assert weight == pytest.approx(race(200, r * r), rel=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

@@ -110,6 +110,7 @@ def test_hyperplanes_of_real_data(law, alpha, sizes, intercept):
     agree(theory, runs, sizes=sizes, fields=fields, claim="margin")
 
 
+@pytest.mark.slow
 def test_a_wrong_constant_is_caught():
     """The margin at α 15 % off, against the same runs as above."""
     law = pooled(PAPER)

@@ -19,6 +19,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1.2e-4)
 @pytest.mark.parametrize(
     ("L", "n"),

@@ -112,6 +112,7 @@ def test_fresh_runs_are_the_ordinary_readout():
     agree(fresh, runs("logistic", 60, fresh=True), **told)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(0.0001)
 def test_points_of_the_training_law_have_the_means_of_tokens():
     """Label times score along w⁽¹⁾, on the samples that turned the query less on new ones. False

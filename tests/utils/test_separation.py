@@ -143,6 +143,7 @@ def test_averaging_the_posterior_agrees_with_counting_labels():
 # ------------------------------------------------------------------------------- the sampler
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(2.1e-05)
 @pytest.mark.parametrize(
     ("L", "R", "trials"), [(10**3, 2, 1000), (10**4, 1, 1000), (10**5, 1, 100)]
@@ -193,6 +194,7 @@ def test_nothing_beats_bayes_on_the_same_tokens(L, R, theta, pi, tau, seed):
         assert bayes.error <= other.error + 1e-12 <= 1 + 1e-9
 
 
+@pytest.mark.slow
 def test_the_best_tau_beats_any_given_one_and_comes_close_to_bayes():
     model = SparseTokens(L=10**8, R=1, theta=critical_theta(10**8), pi=0.5)
     noise = sample_noise(10**8, 1, 10_000, rng(16))
