@@ -1,10 +1,10 @@
 """What each classifier can represent: its smallest test error when ξ and θ are known.
 
 Every classifier here sees the tokens through their projections h_ℓ = g_ℓ + θ v_ℓ on ξ and compares
-a statistic T with a threshold. Three ideas carry the module:
+a statistic S with a threshold. Three ideas carry the module:
 
 * **The risk needs no labels.** With η = P(y = +1 | tokens) from the likelihood ratio, any rule has
-  error E[1 − η; T > t] + E[η; T ≤ t]. Averaging η instead of labels reduces the variance, and makes
+  error E[1 − η; S > t] + E[η; S ≤ t]. Averaging η instead of labels reduces the variance, and makes
   the difference of two classifiers on the same tokens very sharp.
 * **A bag of noise is a few sums**, drawn by `utils.noise` at a cost that does not grow with L.
 * **Choose on one half, judge on the other.** Threshold and τ are chosen on half of the trials and
@@ -42,7 +42,7 @@ class OracleError:
     ----------
     error, standard_error : test error and its Monte Carlo standard error (0 for a closed form)
     threshold : decide y = +1 when the statistic exceeds it
-    tau : query strength of attention and element-wise statistics, None elsewhere
+    tau : sharpness of attention and element-wise statistics, None elsewhere
     optimism : cross-fitted minus in-sample error; in expectation the best error lies in
         [error − optimism, error], since in-sample minima are too small and real rules too large
     """
@@ -136,15 +136,15 @@ def _minimum(f: Function, low: float, high: float) -> tuple[float, float]:
     return float(x), float(f(x))
 
 
-def _best_threshold(T: np.ndarray, step: np.ndarray) -> tuple[float, float]:
-    """Minimise Σ step[T ≤ t] over t, where step is the cost of turning a yes into a no."""
-    order = np.argsort(T, axis=None)
+def _best_threshold(S: np.ndarray, step: np.ndarray) -> tuple[float, float]:
+    """Minimise Σ step[S ≤ t] over t, where step is the cost of turning a yes into a no."""
+    order = np.argsort(S, axis=None)
     path = np.cumsum(step.ravel()[order])
-    path[:-1][np.diff(T.ravel()[order]) == 0] = np.inf  # no threshold parts equal values
+    path[:-1][np.diff(S.ravel()[order]) == 0] = np.inf  # no threshold parts equal values
     k = int(np.argmin(path))
     if path[k] >= 0:
         return 0.0, -math.inf
-    ends = T.ravel()[order[k : k + 2]]
+    ends = S.ravel()[order[k : k + 2]]
     return float(path[k]), float(ends.mean()) if len(ends) == 2 else math.inf
 
 
@@ -172,8 +172,8 @@ def _cross_fit(
             options = {"bounds": (0, ceiling), "method": "bounded"}
             inside = minimize_scalar(cost, options={"xatol": ceiling / 200}, **options)
             best = inside.x if inside.fun < cost(math.inf) else math.inf
-        T, (least, t) = statistic(best), _best_threshold(statistic(best)[half], (no - yes)[half])
-        risk[other] = np.where(T[other] > t, yes[other], no[other]).sum(axis=(1, 2))
+        S, (least, t) = statistic(best), _best_threshold(statistic(best)[half], (no - yes)[half])
+        risk[other] = np.where(S[other] > t, yes[other], no[other]).sum(axis=(1, 2))
         optimism += (risk[other].mean() - (least + yes[half].sum()) / len(yes[half])) / 2
         taus.append(best)
     tau = float(np.mean(taus))
@@ -209,10 +209,10 @@ def oracle_error(
     """The smallest test error of a kind of classifier that knows ξ and θ, with the best threshold.
 
     - "pooled", "vectorized" (uniform weights): two Gaussians at distance δ = θR/√L, closed form;
-    - "attention" (w = ξ, q = τξ): T = Σ softmax(τh) h at the given τ, or at the best one;
+    - "attention" (w = ξ, q = τξ): S = Σ softmax(τh) h at the given τ, or at the best one;
       τ = ∞ is the largest token, closed form;
-    - "elementwise": T = Σ h φ(τh), τ = 1 unless given, φ fixed as L grows;
-    - "bayes": T = e_R(x)/C(L, R) with x = exp(θh − θ²/2), threshold (1 − π)/π.
+    - "elementwise": S = Σ h φ(τh), τ = 1 unless given, φ fixed as L grows;
+    - "bayes": S = e_R(x)/C(L, R) with x = exp(θh − θ²/2), threshold (1 − π)/π.
 
     (It simulates where `predict_error` predicts, and is no exception, whatever its name.)
     Appendix A, def-A-oracle, prop-A-risk, thm-A-two-gaussians and eq-A-ratio.
@@ -258,8 +258,8 @@ def oracle_error(
     if kind == "elementwise":
         scale = 1.0 if tau is None else tau
         _, (total,) = noise.tilted(0.0, lambda g: (g * phi(scale * g))[None])
-        T = total[:, None, None] + (h * phi(scale * h)).sum(axis=-1)
-        return _cross_fit(lambda _: T, scale, scale, yes, no)
+        S = total[:, None, None] + (h * phi(scale * h)).sum(axis=-1)
+        return _cross_fit(lambda _: S, scale, scale, yes, no)
     ceiling = 2 * critical_theta(model.L)
     return _cross_fit(lambda tau: _attention(noise, h, tau), tau, ceiling, yes, no)
 
@@ -280,8 +280,8 @@ def predict_error(
     - "bayes", attention at the best τ or at a given τ ≥ √(log L / 2):
       min{π Φ(√(2 log L) − θ)^R, 1 − π}, the needle hidden below the largest straw;
     - "elementwise", attention at a smaller τ: noise sums are Gaussian, and with G ~ N(0, 1) and
-      h = θ + G the error is min_s π E Φ(s − Σ A(h)) + (1 − π) Φ(−s), where for ψ(h) = h φ(τh)
-      A(h) = (ψ(h) − E ψ(G))/√(L Var ψ(G)), and A(h) = (h − τ) e^{τh − τ²}/√(L(1 + τ²)) for
+      h = θ + G the error is min_s π E Φ(s − Σ J(h)) + (1 − π) Φ(−s), where for ψ(h) = h φ(τh)
+      J(h) = (ψ(h) − E ψ(G))/√(L Var ψ(G)), and J(h) = (h − τ) e^{τh − τ²}/√(L(1 + τ²)) for
       attention.
 
     Appendix A, thm-A-two-gaussians, thm-A-bayes, thm-A-frozen, thm-A-fixed-tau and thm-A-ladder.
@@ -307,12 +307,12 @@ def predict_error(
         h, weight = theta + ndtri(qmc.Sobol(R, seed=0).random(2**14)), np.full(2**14, 2.0**-14)
     with np.errstate(over="ignore"):
         if kind == "attention":
-            A = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
+            J = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
         else:
             psi = GRID * phi(t * GRID)
             variance = NORMAL @ (psi - NORMAL @ psi) ** 2
-            A = (h * phi(t * h) - NORMAL @ psi) / math.sqrt(L * variance)
-    shift = A.sum(axis=1)
+            J = (h * phi(t * h) - NORMAL @ psi) / math.sqrt(L * variance)
+    shift = J.sum(axis=1)
 
     def risk(s: np.ndarray) -> np.ndarray:
         return pi * (ndtr(np.subtract.outer(s, shift)) @ weight) + (1 - pi) * ndtr(-s)
