@@ -21,6 +21,7 @@
   window.addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("details:not([open])")];
     for (const fold of closed) fold.open = true;
+    for (const image of document.images) image.loading = "eager";
   });
   window.addEventListener("afterprint", () => {
     for (const fold of closed) fold.open = false;

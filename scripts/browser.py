@@ -103,6 +103,14 @@ def settle(page: Any) -> None:
     )
 
 
+def load_images(page: Any) -> None:
+    """Load the figures that wait for a reader to come near."""
+    page.evaluate(
+        "() => Promise.all([...document.images].map("
+        "i => { i.loading = 'eager'; return i.decode().catch(() => 0) }))"
+    )
+
+
 @contextmanager
 def opened(
     instance: Any, address: str, *, width: int = 1280, height: int = 900, theme: str = "light"

@@ -14,7 +14,7 @@ from io import BytesIO
 
 from PIL import Image
 
-from scripts.browser import browser, opened, serve
+from scripts.browser import browser, load_images, opened, serve
 from scripts.build_book import BUILD, HTML, toc_pages
 
 FOLDER = BUILD / "screenshots"
@@ -37,6 +37,7 @@ def main() -> None:
                             "() => document.querySelectorAll('details, .toggle-hidden').forEach("
                             "e => { e.open = true; e.classList.remove('toggle-hidden') })"
                         )
+                        load_images(page)
                         picture = Image.open(BytesIO(page.screenshot(full_page=True)))
                     for part, top in enumerate(range(0, picture.height, PIECE), 1):
                         box = (0, top, picture.width, min(top + PIECE, picture.height))

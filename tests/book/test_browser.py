@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scripts.browser import browser, opened, serve
+from scripts.browser import browser, load_images, opened, serve
 from scripts.build_book import toc_pages
 from tests.book.conftest import words
 from utils.figures import COLORS, STYLE
@@ -126,7 +126,7 @@ def test_colors_of_the_models_stand_out(chromium: Any, host: str, theme: str) ->
                 color,
             )
             image = page.locator(".plate > img").first
-            image.evaluate("i => i.decode()")
+            load_images(page)
             picture = pixels(image.screenshot())
             middle = picture[picture.shape[0] // 2, picture.shape[1] // 2]
             assert contrast(middle, ground) > COLOR_CONTRAST, model
@@ -160,6 +160,7 @@ def unfold(page: Any) -> None:
         "() => document.querySelectorAll('.toggle-hidden, details').forEach("
         "e => { e.open = true; e.classList.remove('toggle-hidden') })"
     )
+    load_images(page)
 
 
 CLOSED = "details:not([open]) > :not(summary)"
