@@ -194,6 +194,8 @@ def simulate_learning(
     """Approximate message passing on n = αd bags, from nothing or from the truth.
 
     It stops after `rounds`, or when the cosine has moved by less than 10⁻⁴ in each of two rounds.
+    At finite d, between about one and two times the threshold, a run may also run away: it ends
+    with sharp weights on chance tokens, a cosine near 0 and a free entropy far below 0.
 
     Parameters
     ----------
