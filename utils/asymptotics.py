@@ -118,8 +118,12 @@ def _solve(
         train_error = float(q.weight @ np.nan_to_num(ndtr(-(mean + push * chi) / s)))
     overlap = law.cos * nu + np.sqrt(1 - law.cos**2) * kappa
     norm = np.linalg.norm(x[:3])
+    judge = q  # without noise in w a bag's score is almost certain: a step, which few nodes blur
+    if alpha == _LARGE_ALPHA:
+        judge = Problem(law, law.points, alpha, ridge, intercept)
+        mean, s, _ = judge.cavity(x)
     readout = Readout(
-        test_error=float(q.weight @ ndtr(-mean / s)),
+        test_error=float(judge.weight @ ndtr(-mean / s)),
         train_loss=train_loss,
         train_error=train_error,
         signal=0.0 if lam == np.inf else float(overlap),
