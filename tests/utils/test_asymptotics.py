@@ -268,6 +268,20 @@ def test_a_start_without_force_is_refused_by_name():
             predict_readout(law, 2.0, 0.1, start=bad)
 
 
+@pytest.mark.parametrize("lam", [1e-3, 0.3])
+@pytest.mark.parametrize("name", ["pooled", "mixture"])
+def test_training_errors_are_where_the_proximal_point_has_the_wrong_sign(laws, name, lam):
+    law, loss, G = laws[name], get_loss("logistic"), np.linspace(-8, 8, 20_001)
+    o, density = order_parameters(law, 2.0, lam), norm.pdf(G) * (G[1] - G[0])
+    wrong = 0.0
+    for y, a, c, r, weight in zip(*law.nodes, strict=True):
+        mu = law.cos * o.nu + math.sqrt(1 - law.cos**2) * o.kappa
+        mean = law.theta * a * mu + c * o.nu + o.bias
+        u = loss.prox(mean + r * math.hypot(o.kappa, o.rest) * G, o.chi * r**2, y)
+        wrong += weight * density[y * u < 0].sum()
+    assert predict_readout(law, 2.0, lam).train_error == pytest.approx(wrong, rel=2e-3)
+
+
 def test_interpolation_threshold_has_no_solution():
     with pytest.raises(ConvergenceError, match="interpolation threshold"):
         predict_readout(pooled(MODEL), 1.0, 0.0, loss="square")

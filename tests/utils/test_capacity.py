@@ -8,9 +8,11 @@ from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
 from scipy.stats import binomtest, chisquare, nbinom, norm, ortho_group
 
+from utils import capacity
 from utils.agreement import agree
 from utils.capacity import (
     _expected_square,
+    _separates,
     predict_capacity,
     predict_capacity_width,
     separability,
@@ -417,6 +419,31 @@ def test_degenerate_inputs(intercept):
     check(np.zeros((4, 2)), [1, 1, -1, 1], intercept, False)
     check(np.zeros((4, 2)), [-1, -1, -1, -1], intercept, intercept)
     check([[1e150], [1e-150], [-1e150]], [1, 1, -1], intercept, True)
+
+
+def test_a_margin_within_rounding_is_no_proof():
+    row = np.array([[1.0, -1.0]])
+    assert not _separates(row, np.array([1 + 2**-52, 1.0]))
+    assert _separates(row, np.array([1 + 2**-48, 1.0]))
+
+
+def test_data_without_a_proof_are_refused_with_the_best_guess(monkeypatch):
+    F, y = COIN.sample(20, 6, np.random.default_rng(11))
+    monkeypatch.setattr(capacity, "_separates", lambda A, w: False)
+    monkeypatch.setattr(capacity, "_balances", lambda A, c: False)
+    with pytest.raises(ConvergenceError, match="neither proof holds beyond rounding") as caught:
+        separability(F, y)
+    assert caught.value.estimate.certificate.shape == (7,)
+
+
+def test_an_unfinished_search_is_said_so(monkeypatch):
+    def unfinished(*args, **options):
+        raise RuntimeError("too many iterations")
+
+    F, y = COIN.sample(60, 6, np.random.default_rng(12))
+    monkeypatch.setattr(capacity, "nnls", unfinished)
+    with pytest.raises(ConvergenceError, match="non-negative least squares: too many iterations"):
+        separability(F, y)
 
 
 def test_a_line_with_a_hair_s_gap():

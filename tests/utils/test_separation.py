@@ -88,6 +88,14 @@ def test_infinite_tau_reads_the_largest_token(L, R, theta, pi):
 
 
 @pytest.mark.false_alarm(7e-06)
+@pytest.mark.parametrize(("L", "R"), [(2, 1), (3, 3), (40, 2)])
+def test_the_largest_token_compared_with_a_threshold(L, R):
+    model, t = SparseTokens(L=L, R=R, theta=1.2, pi=0.4), np.linspace(-6, 9, 150_001)
+    miss = np.prod([ndtr(t - 1.2 * (k < R)) for k in range(L)], axis=0)
+    brute = (0.4 * miss + 0.6 * (1 - ndtr(t) ** L)).min()
+    assert oracle_error("attention", model, tau=math.inf).error == pytest.approx(brute, abs=1e-8)
+
+
 @pytest.mark.parametrize("pi", [0.5, 0.1])
 def test_bayes_sums_everything_when_all_tokens_carry_signal(pi):
     model = SparseTokens(L=6, R=6, theta=0.7, pi=pi)
