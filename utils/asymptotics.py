@@ -45,11 +45,6 @@ class OrderParameters:
     iterations: int = 0
 
     @property
-    def tau(self) -> float:
-        """`rest` under its former name."""
-        return self.rest
-
-    @property
     def chi(self) -> float:
         """χ = w_⊥/ζ: how far one unit of force moves a score, per unit of r²."""
         return self.rest / self.zeta if self.zeta > 0 else np.inf

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+from scripts.false_alarms import of_book, of_tests
 from scripts.run_notebooks import ROOT
 from utils.agreement import MIME
 
@@ -20,3 +21,9 @@ def test_claims_of_the_book_hold_and_have_names_of_their_own():
     for name, record in outputs:
         assert record["verdict"] == "agrees", (name, record["claim"])
         assert max(abs(row["z"]) for row in record["rows"]) <= record["limit"] + 0.05
+
+
+def test_false_alarms_of_suite_and_book_are_stated_and_small():
+    """The union bound: at fresh seeds a run fails by chance less than once in fifty."""
+    tests, book = sum(of_tests().values()), sum(of_book().values())
+    assert 0 < tests < 0.01 and 0 < book < 0.015

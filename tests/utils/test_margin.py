@@ -86,7 +86,7 @@ def test_against_plain_monte_carlo_and_a_general_solver(alpha, seed, intercept):
     ("law", "alpha", "sizes"),
     [
         (pooled(PAPER), 1.0, (40, 80, 160)),
-        (pooled(SparseTokens(L=5, R=2, theta=2.0, pi=0.1)), 1.5, (40, 80, 160)),
+        (pooled(SparseTokens(L=5, R=2, theta=2.0, pi=0.2)), 1.5, (40, 80, 160)),
         (attention(PAPER, temperature=2.0, cos=0.8), 4.0, (20, 40, 80)),
         (attention(SparseTokens(6, 2, 3.0, 0.3), temperature=1.0, cos=0.6), 1.0, (20, 40, 80)),
         (vectorized(SparseTokens(L=4, R=1, theta=3.0, pi=0.5)), 4.0, (10, 20, 40)),
