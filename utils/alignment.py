@@ -1,11 +1,12 @@
 """Two gradient steps that turn the query of an attention head towards the hidden signal.
 
 The steps start from w = b = q = 0 on n₀ = α₀d samples. The first moves w and b (rates η_w, η_b),
-the second moves q. In both losses ℓ'(t; y) = −κ_y + g(t) with an odd g, κ_y = −ℓ'(0; y), so with
-h_i = ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i), X̄_i = X_iᵀ1/L and the centering matrix P = I − 11ᵀ/L,
+the second moves q. The pull of a sample is γ = −ℓ'(t; y) at its score t. In both losses it is
+γ_y − g(t) with an odd g and the pull γ_y = −ℓ'(0; y) at the start, so with X̄_i = X_iᵀ1/L,
+γ_i = −ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i) and the centering matrix P = I − 11ᵀ/L,
 
-    w⁽¹⁾ = (η_w/n₀) Σ κ_{y_i} X̄_i,   b⁽¹⁾ = (η_b/n₀) Σ κ_{y_i},
-    q⁽²⁾ = −(1/(n₀L)) Σ h_i X_iᵀ P X_i w⁽¹⁾
+    w⁽¹⁾ = (η_w/n₀) Σ γ_{y_i} X̄_i,   b⁽¹⁾ = (η_b/n₀) Σ γ_{y_i},
+    q⁽²⁾ = (1/(n₀L)) Σ γ_i X_iᵀ P X_i w⁽¹⁾
 
 (at η_qβ = 1: other values only stretch q). `predict_alignment` is the limit d → ∞,
 `simulate_alignment` the same record at finite d. Appendix B, def-b-steps and eq-b-query.
@@ -37,24 +38,24 @@ SLOPES: dict[str, Callable[[Array], Array]] = {
 
 
 class _Rule(NamedTuple):
-    """The loss derivative ℓ'(t; y) = g(t) − κ_y, its g and {y: κ_y}, and the two rates."""
+    """The loss derivative ℓ'(t; y) = g(t) − γ_y, its g and {y: γ_y}, and the two rates."""
 
     gradient: Callable[..., Array]
     slope: Callable[[Array], Array]
-    kappa: dict[int, float]
+    start: dict[int, float]
     lr_w: float
     lr_b: float
 
 
 def _rule(loss: str, lr_w: float, lr_b: float) -> _Rule:
     gradient = get_loss(loss).first
-    kappa = {y: -float(gradient(0.0, y)) for y in (1, -1)}
+    start = {y: -float(gradient(0.0, y)) for y in (1, -1)}
     lr_w = check_real("lr_w", lr_w, 0, open_low=True)
-    return _Rule(gradient, SLOPES[loss], kappa, lr_w, check_real("lr_b", lr_b))
+    return _Rule(gradient, SLOPES[loss], start, lr_w, check_real("lr_b", lr_b))
 
 
 def _spread(model: SparseTokens) -> float:
-    """s = √(R(L−R)/L), the length of the centered indicator of the signal tokens."""
+    """√R̄ = √(R(L−R)/L), the length of the centered indicator of the signal tokens."""
     return math.sqrt(model.R * (model.L - model.R) / model.L)
 
 
@@ -87,18 +88,18 @@ def predict_alignment(
 ) -> Alignment:
     """The alignment of w⁽¹⁾ and q⁽²⁾ with ξ as d, n₀ → ∞ with n₀/d = alpha0.
 
-    With ω = ⟨w⁽¹⁾, ξ⟩ = η_w π κ₊ θR/L, ρ² = |w⁽¹⁾|² = ω² + η_w²K₂/(α₀L) and K₂ = E κ_y², the
-    score of a training sample after step one is, given its label and with G ~ N(0, 1),
+    With ω = ⟨w⁽¹⁾, ξ⟩ = η_w π γ₊ θR/L and ρ² = |w⁽¹⁾|² = ω² + η_w² E γ_y²/(α₀L), the score of a
+    training sample after step one is, given its label and with G ~ N(0, 1),
 
-        t = η_w κ_y/(α₀L) + 1[y=+1] θRω/L + η_b E κ_y + (ρ/√L) G,   h = ℓ'(t; y).
+        t = η_w γ_y/(α₀L) + 1[y=+1] θRω/L + η_b E γ_y + (ρ/√L) G,   γ = −ℓ'(t; y).
 
-    With A = θ²s² E[h 1₊], B = (L−1) E[h] and s² = R(L−R)/L the query q⁽²⁾ is the sum of a signal,
+    With A = θ²R̄ E[γ 1₊], B = (L−1) E[γ] and R̄ = R(L−R)/L the query q⁽²⁾ is the sum of a signal,
     an echo of the first step and noise:
 
-        −(A/L) ω ξ,   −(B/L) w⁽¹⁾,   and a random vector orthogonal to w⁽¹⁾ of squared length
-        ((L−1) ρ² E[h²] + θ²s²ω² E[h² 1₊]) / (α₀L²).
+        (A/L) ω ξ,   (B/L) w⁽¹⁾,   and a random vector orthogonal to w⁽¹⁾ of squared length
+        ((L−1) ρ² E[γ²] + θ²R̄ω² E[γ² 1₊]) / (α₀L²).
 
-    It is aligned with ξ when A + B < 0, and then |query_cos| = 1 − rate/α₀ + o(1/α₀).
+    It is aligned with ξ when A + B > 0, and then |query_cos| = 1 − rate/α₀ + o(1/α₀).
     Appendix B, thm-b-first, thm-b-query and cor-b-rate.
 
     Parameters
@@ -126,13 +127,13 @@ def predict_alignment(
     limit, rested = _limit(model, rule, 1 / alpha0), _limit(model, rule, 0.0)
     along, across = limit.along, math.sqrt(limit.across_power / alpha0)
     readout = math.hypot(along, across)
-    signal, echo = -limit.A / model.L * along, -limit.B / model.L * readout
+    signal, echo = limit.A / model.L * along, limit.B / model.L * readout
     noise = math.sqrt(limit.noise_power / alpha0) / model.L
-    overlap = 0.0 - (limit.A + limit.B) / model.L * along
+    overlap = 0.0 + (limit.A + limit.B) / model.L * along
     norm = math.hypot(overlap, limit.B / model.L * across, noise)
-    pull = (rested.A + rested.B) * rested.along
+    towards = (rested.A + rested.B) * rested.along
     lost = rested.B**2 * rested.across_power + rested.noise_power
-    rate = lost / (2 * pull**2) if pull else math.inf
+    rate = lost / (2 * towards**2) if towards else math.inf
     return _record(along, across, overlap, norm, signal, echo, noise, rate)
 
 
@@ -148,22 +149,22 @@ class _Limit(NamedTuple):
 
 def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
     """The limits at 1/α₀ = `inverse`, which may be 0."""
-    L, theta, kappa = model.L, model.theta, rule.kappa
+    L, theta, start = model.L, model.theta, rule.start
     share = {1: model.pi, -1: 1 - model.pi}
-    balance = sum(share[y] * kappa[y] for y in share)
-    along = rule.lr_w * model.pi * kappa[1] * theta * model.R / L
-    across_power = rule.lr_w**2 * sum(share[y] * kappa[y] ** 2 for y in share) / L
+    balance = sum(share[y] * start[y] for y in share)
+    along = rule.lr_w * model.pi * start[1] * theta * model.R / L
+    across_power = rule.lr_w**2 * sum(share[y] * start[y] ** 2 for y in share) / L
     power = along**2 + across_power * inverse
     first, second, tilt = {}, {}, 0.0
     for y in share:
-        shift = rule.lr_w * kappa[y] * inverse / L + rule.lr_b * balance
+        shift = rule.lr_w * start[y] * inverse / L + rule.lr_b * balance
         t, weight = gaussian_nodes(
             shift + (y > 0) * theta * model.R * along / L, math.sqrt(power / L)
         )
-        h = rule.gradient(t, y)
-        first[y], second[y] = share[y] * float(weight @ h), share[y] * float(weight @ h**2)
+        pull = -rule.gradient(t, y)
+        first[y], second[y] = share[y] * float(weight @ pull), share[y] * float(weight @ pull**2)
         tilt += share[y] * float(weight @ rule.slope(t))
-    mean = sum(min((first[1], first[-1]), (tilt, -balance), key=lambda pair: max(map(abs, pair))))
+    mean = sum(min((first[1], first[-1]), (balance, -tilt), key=lambda pair: max(map(abs, pair))))
     excess = (theta * _spread(model)) ** 2
     noise_power = (L - 1) * power * (second[1] + second[-1]) + excess * along**2 * second[1]
     return _Limit(along, excess * first[1], (L - 1) * mean, across_power, noise_power)
@@ -227,33 +228,33 @@ def _chisquare(
 
 
 def _exact(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: _Rule) -> Alignment:
-    """The positives come first; m ~ N(0, I/L) is Σ κ_i z̄_i/|κ| with z̄_i the noise in X̄_i."""
+    """The positives come first; m ~ N(0, I/L) is Σ γ_{y_i} z̄_i/|γ_y| with z̄_i the noise in X̄_i."""
     L, theta = model.L, model.theta
     share, spread = model.R / L, _spread(model)
     positives = rng.binomial(n, model.pi)
     y = np.repeat([1, -1], [positives, n - positives])
-    kappa = np.where(y > 0, rule.kappa[1], rule.kappa[-1])
-    length = math.sqrt(kappa @ kappa)
+    start = np.where(y > 0, rule.start[1], rule.start[-1])
+    length = math.sqrt(start @ start)
     m_along, m_across = rng.standard_normal() / math.sqrt(L), math.sqrt(_chisquare(d - 1, rng) / L)
-    along = rule.lr_w / n * (theta * share * positives * rule.kappa[1] + length * m_along)
+    along = rule.lr_w / n * (theta * share * positives * rule.start[1] + length * m_along)
     across = rule.lr_w / n * length * m_across
     readout = math.hypot(along, across)
     cos, sin = along / readout, across / readout
 
-    unit, t = kappa / length, rng.standard_normal(n)
+    unit, t = start / length, rng.standard_normal(n)
     t += unit * (math.sqrt(L) * (m_along * cos + m_across * sin) - unit @ t)
     t *= readout / math.sqrt(L)
-    t += rule.lr_b * kappa.mean()
+    t += rule.lr_b * start.mean()
     t[:positives] += theta * share * along
-    h = rule.gradient(t, y)
+    pull = -rule.gradient(t, y)
 
-    gamma, rest = rng.standard_normal(n), _chisquare(L - 2, rng, n)
-    lifted = gamma.copy()
+    normal, rest = rng.standard_normal(n), _chisquare(L - 2, rng, n)
+    lifted = normal.copy()
     lifted[:positives] += theta * spread * cos
-    scale = -readout / (n * L)
-    signal = scale * theta * spread * float(h[:positives] @ lifted[:positives])
-    echo = scale * float(h @ (gamma * lifted + rest))
-    width = abs(scale) * math.sqrt(h**2 @ (lifted**2 + rest))
+    scale = readout / (n * L)
+    signal = scale * theta * spread * float(pull[:positives] @ lifted[:positives])
+    echo = scale * float(pull @ (normal * lifted + rest))
+    width = scale * math.sqrt(pull**2 @ (lifted**2 + rest))
     sideways = width * rng.standard_normal() if d > 1 else 0.0
     elsewhere = width * math.sqrt(_chisquare(d - 2, rng))
     parallel, orthogonal = signal * cos + echo, signal * sin + sideways
