@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.clock import seconds
 from utils.alignment import predict_alignment, simulate_alignment
 from utils.losses import get_loss
 from utils.model import SparseTokens
@@ -25,17 +24,6 @@ def stored_tokens(model: SparseTokens, d: int, n: int, rng: np.random.Generator)
     pull = first(means @ w + b, y)[:, None] * centred / -(n * model.L)
     query = pull.ravel() @ X.reshape(-1, d)
     return float(query[0] / np.linalg.norm(query))
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """Median time of one call, after a first one that does not count."""
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def megabytes(work: Callable[[], object]) -> float:

@@ -4,13 +4,12 @@ The textbook way, as published code in this field does it: every expectation ove
 `scipy.integrate.quad`, node by node, the proximal point inside by `scipy.optimize.minimize_scalar`,
 and damped substitution until nothing moves by more than 1e-4. It is run to its end on small rules.
 The full attention law has 1536 nodes: there one sweep over 48 of them is timed, and multiplied by
-32 and by the number of sweeps that the small rule needed. Times are of the processor, not the wall.
+32 and by the number of sweeps that the small rule needed.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -19,22 +18,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import norm
 
+from benchmarks.clock import now, seconds
 from utils.asymptotics import learning_curve, order_parameters, predict_readout
 from utils.laws import FeatureLaw, Nodes, attention, pooled
 from utils.model import SparseTokens
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
-
-
-def seconds(work: Callable[[], object], repeats: int = 7) -> float:
-    """Least time of one call, after a first one that does not count."""
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def scalar_prox(omega: float, step: float, y: float) -> float:
@@ -121,9 +110,9 @@ def run() -> list[dict[str, object]]:
     small = attention(MODEL, temperature=2.0, cos=0.8, resolution=24)
     for law, name, lam in ((pooled(MODEL), "pooled", 0.01), (small, "attention, 24 nodes", 0.1)):
         law.nodes  # noqa: B018
-        start = time.process_time()
+        start = now()
         x, sweeps = textbook(law, alpha, lam)
-        other = time.process_time() - start
+        other = now() - start
         found = order_parameters(law, alpha, lam)
         np.testing.assert_allclose(
             x, [found.nu, found.kappa, found.rest, found.bias, found.chi], atol=3e-4, rtol=1e-3
@@ -132,9 +121,9 @@ def run() -> list[dict[str, object]]:
         row(f"logistic, {name}, λ = {lam}: against {sweeps} textbook sweeps", ours, other, 200)
     law = attention(MODEL, temperature=2.0, cos=0.8)
     every = Nodes(*(v[::32] for v in law.nodes))
-    start = time.process_time()
+    start = now()
     sweep(law, every, alpha, lam, x)
-    other = 32 * sweeps * (time.process_time() - start)
+    other = 32 * sweeps * (now() - start)
     ours = seconds(lambda: predict_readout(law, alpha, lam))
     row("logistic, attention on 1536 nodes: against textbook sweeps, scaled up", ours, other, 200)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
 from scipy.stats import norm
 
+from benchmarks.clock import now
 from utils.capacity import predict_capacity, separability
 from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled
 from utils.model import SparseTokens
@@ -24,9 +24,9 @@ def clock(*functions: Callable[[], Any], repeat: int) -> list[float]:
     for _ in range(repeat):
         row = []
         for function in functions:
-            start = time.process_time()
+            start = now()
             function()
-            row.append(time.process_time() - start)
+            row.append(now() - start)
         seconds.append(row)
     return np.median(seconds, axis=0).tolist()
 

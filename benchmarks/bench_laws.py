@@ -6,7 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.bench_alignment import megabytes, seconds
+from benchmarks.bench_alignment import megabytes
+from benchmarks.clock import seconds
 from utils.asymptotics import predict_readout
 from utils.laws import attention, dense_features
 from utils.model import SparseTokens

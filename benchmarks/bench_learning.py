@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import math
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.clock import seconds
 from utils import learning, posterior
 from utils.amp import Literal, simulate_learning, subset_weights
 from utils.learning import learning_thresholds, predict_learning
 from utils.model import SparseTokens
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """Median time of one call, after a first one that does not count."""
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def forget() -> None:

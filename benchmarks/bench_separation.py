@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 from scipy.special import softmax
 
+from benchmarks.clock import seconds
 from utils.model import SparseTokens
 from utils.separation import critical_theta, oracle_error, sample_noise
-
-
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Least time of one call."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def attention_error(L: int, trials: int, method: str) -> float:
