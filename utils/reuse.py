@@ -15,9 +15,9 @@ training law of (a, c₁, c₂, r). In all other directions the noise is fresh, 
 were taken out of it: the force of the data on a direction of w is E[r²ℓ'²] − E[ℓ'k₁]² − E[ℓ'k₂]²
 with k₁ = ⟨s, m⟩/√E|m|² and k₂ = γ_y/√(LΓ̄₂). The saddle function of `utils.saddle` becomes
 
-    F = E[ M_{χr²}(Ω + χ(K₁k₁ + K₂k₂)) ] − ½χ(K₁² + K₂²) − w_⊥ζ/(2α) + ½λ(|ν|² + κ² + w_⊥²),
+    F = E[ M_{χr²}(Ω + χ(ϑ₁k₁ + ϑ₂k₂)) ] − ½χ(ϑ₁² + ϑ₂²) − w_⊥ζ/(2α) + ½λ(|ν|² + κ² + w_⊥²),
 
-χ = w_⊥/ζ, stationary in (ν₁, ν₂, κ, w_⊥, b, ζ, K₁, K₂). New samples have no part in w⁽¹⁾ or q: the
+χ = w_⊥/ζ, stationary in (ν₁, ν₂, κ, w_⊥, b, ζ, ϑ₁, ϑ₂). New samples have no part in w⁽¹⁾ or q: the
 test error is that of the ordinary attention law. Appendix C derives all of it.
 """
 
@@ -138,7 +138,7 @@ def training_law(
 def _equations(
     law: Seen, alpha: float, lam: float, loss: Any, x: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """∇F at x = (ν₁, ν₂, κ, w_⊥, b, ζ, K₁, K₂), its Hessian, the training scores and the forces."""
+    """∇F at x = (ν₁, ν₂, κ, w_⊥, b, ζ, ϑ₁, ϑ₂), its Hessian, the training scores and the forces."""
     kappa, rest, zeta, K1, K2 = x[2], x[3], x[5], x[6], x[7]
     sigma, chi, square = math.hypot(kappa, rest), rest / zeta, law.r**2
     back, noise = K1 * law.gathered + K2 * law.counted, law.r * law.G
@@ -148,7 +148,7 @@ def _equations(
     bend = loss.second(u, law.y)
     bend = bend / (1 + chi * square * bend)
 
-    # derivatives of Ω + χ(K₁k₁ + K₂k₂) and of χr² in x, and of χ in (w_⊥, ζ)
+    # derivatives of Ω + χ(ϑ₁k₁ + ϑ₂k₂) and of χr² in x, and of χ in (w_⊥, ζ)
     chi_rest, chi_zeta, chi_rest_zeta, chi_zeta_zeta = 1 / zeta, -chi / zeta, -1 / zeta**2, 2 * chi
     chi_zeta_zeta /= zeta**2
     J, Jx = np.zeros((2, 8, len(u)))
@@ -253,7 +253,7 @@ def predict_reuse(
     temperature : T = β|q| > 0, reached by the choice of η_qβ
     loss, lr_w, lr_b : of the two steps (`utils.alignment.predict_alignment`); the loss also of the
         readout
-    withheld : False keeps K₁ = K₂ = 0, that is, shifts the logits of the training samples and
+    withheld : False keeps ϑ₁ = ϑ₂ = 0, that is, shifts the logits of the training samples and
         leaves their noise alone: an approximation, to see what it misses
 
     Returns
