@@ -45,10 +45,20 @@ def draws(model, d, n, trials, rng, **options):
             marks=pytest.mark.slow,
         ),
         (SparseTokens(2, 1, 1.0, 0.5), 3, 6, {}),
-        (SparseTokens(3, 1, 0.0, 0.5), 2, 5, {"loss": "square"}),
-        (SparseTokens(4, 4, 1.0, 0.3), 2, 1, {"lr_w": 20.0}),
-        (SparseTokens(5, 2, 3.0, 0.9), 2, 2, {"loss": "square", "lr_b": 2.0}),
-        (SparseTokens(2, 2, 2.0, 0.7), 1, 2, {"lr_w": 20.0, "lr_b": 2.0}),
+        pytest.param(
+            SparseTokens(3, 1, 0.0, 0.5), 2, 5, {"loss": "square"}, marks=pytest.mark.slow
+        ),
+        pytest.param(SparseTokens(4, 4, 1.0, 0.3), 2, 1, {"lr_w": 20.0}, marks=pytest.mark.slow),
+        pytest.param(
+            SparseTokens(5, 2, 3.0, 0.9),
+            2,
+            2,
+            {"loss": "square", "lr_b": 2.0},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            SparseTokens(2, 2, 2.0, 0.7), 1, 2, {"lr_w": 20.0, "lr_b": 2.0}, marks=pytest.mark.slow
+        ),
         (SparseTokens(6, 2, 4.0, 0.4), 1, 8, {"loss": "square", "lr_w": 0.1, "lr_b": 0.0}),
     ],
 )

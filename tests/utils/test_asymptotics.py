@@ -197,8 +197,8 @@ def test_population_minimiser_of_two_gaussians_is_the_best_linear_rule(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_errors_approach_their_limit_like_one_over_alpha(loss):
-    law = attention(MODEL, temperature=2.0, cos=0.8, resolution=300)
+def test_errors_approach_their_limit_like_one_over_alpha(laws, loss):
+    law = laws["mixture"]
     limit = predict_readout(law, math.inf, 0.0, loss=loss)
     gaps = [
         predict_readout(law, alpha, 0.0, loss=loss).test_error - limit.test_error
@@ -337,6 +337,7 @@ def test_theory_meets_simulation(laws, name, loss, alpha, lam):
     agree(theory, trials, claim="readout-test", fields=fields, false_alarm=FALSE_ALARM)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-05)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_vectorized_theory_is_met_in_the_limit_of_large_dimension(laws, loss):
@@ -367,6 +368,7 @@ def test_without_intercept_theory_meets_simulation(laws):
     agree(theory, trials, claim="readout-no-intercept", fields=fields, false_alarm=FALSE_ALARM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("temperature", "cos"), [(1.0, 1.0), (3.0, 1.0), (2.0, 0.977)])
 def test_few_nodes_judge_the_population_minimiser_as_all_points_do(temperature, cos):
     """Its score is a step in the coefficients; read from the nodes it was up to 7 % too good."""

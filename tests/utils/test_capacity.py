@@ -333,6 +333,7 @@ def test_the_last_separable_prefix_against_separate_decisions(law, d):
         assert not separability(F[: last + 1], y[: last + 1]).separable
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-06)
 @pytest.mark.parametrize(
     ("law", "d", "reach"),

@@ -61,6 +61,7 @@ def test_the_quadrature_agrees_with_binned_bags_at_a_trillion():
     assert abs(run.error - exact) < Z * run.standard_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [-1.0, 0.0, 1.0])
 def test_the_first_correction_is_approached(x):
     """√(2 log L) (ε − Φ(−x)/2) tends to its limit, monotonically from 10¹⁶ to 10¹²⁸."""
@@ -73,6 +74,7 @@ def test_the_first_correction_is_approached(x):
     assert distance == sorted(distance, reverse=True) and distance[-1] < 0.004
 
 
+@pytest.mark.slow
 def test_more_points_change_nothing():
     for L, theta in ((10, 3.0), (10**6, 6.0), (10**40, 14.0)):
         coarse, fine = (one_needle_bayes_error(L, theta, points=n) for n in (600, 2400))
@@ -90,6 +92,7 @@ def test_bayes_is_below_the_largest_token_and_falls_with_theta():
 # ---------------------------------------------------------------------------- many needles
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(4.2e-5)
 @pytest.mark.parametrize("tau", [0.0, 0.8, 1.5])
 def test_haystacks_are_plain_tokens(tau):
@@ -121,6 +124,7 @@ def test_without_sharpness_the_law_is_pooling():
         assert law.error == pytest.approx(pooled.error, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(7e-6)
 def test_the_likelihood_ratio_is_next_to_bayes():
     """With exactly R needles Bayes is e_R; the ratio of independent tokens may only be worse."""

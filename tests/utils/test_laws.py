@@ -205,6 +205,7 @@ def test_long_sequences_cost_no_more_and_meet_the_law_of_large_numbers(L):
     assert np.allclose(mean, [0.5 * correction, np.exp(0.25)], rtol=4 / L + 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1e-3, 50.0, 1e3])
 @pytest.mark.parametrize(("L", "R"), [(2, 1), (30, 30), (10**5, 20)])
 @pytest.mark.parametrize("cos", [-1.0, 0.3])

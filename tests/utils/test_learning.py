@@ -39,6 +39,7 @@ def residual(model: SparseTokens, alpha: float, cos: float) -> float:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.sampled_from([(10, 1), (10, 2), (1000, 1), (10**6, 1), (10**12, 1)]),

@@ -67,6 +67,7 @@ def test_two_gaussians_have_the_best_threshold(pi, theta):
         assert float(oracle_error(kind, model)) == pytest.approx(brute, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1.4e-05)
 @pytest.mark.parametrize(("R", "pi"), [(1, 0.5), (3, 0.2)])
 def test_pooling_is_the_limit_of_attention_and_of_a_constant_phi(R, pi):
