@@ -156,6 +156,8 @@ def predict_readout(
     ----------
     law : the law of the features
     alpha : n/d > 0 with d the token dimension, ∞ for the population minimiser
+        (whose test error is read from all points of the law; at a finite alpha the nodes judge,
+        which for attention with cos near 1 and alpha beyond 10³ may be some per cent too good)
     lam : ridge λ ≥ 0, ∞ for the limit in which w → 0 (signal and norm are then 0, the error is not)
     loss : "logistic" or "square"
     intercept : whether b is fitted; otherwise b = 0
