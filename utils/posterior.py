@@ -15,7 +15,7 @@ where the token weights are w_ℓ = exp(s v_ℓ + √s g_ℓ − s/2). Nothing h
 * **R > 1 by one needle against the rest.** Given all other tokens the weight on a needle is
   sigmoid(s + √s g + y), y = log(e_{R−1}/e_R)(rest), and its mean over g is one integral. The law of
   y comes from a fixed quasi-random net of bags: the largest straws exactly, the others in groups.
-  W is good to 1e-4 (5e-4 for R > 40).
+  W is good to 1e-4 (1e-3 for R > 40: a smaller net and a saddle point).
 """
 
 from __future__ import annotations
