@@ -1,17 +1,18 @@
 # Each target sets up whatever it needs first. CHAPTERS="chapters/01_model.ipynb" restricts
 # `notebooks`, PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`,
-# `check` and `mutants`.
+# `check` and `mutants`, ONLY="name name" restricts `reproduce`, PROFILE=quick makes it small.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 PORT ?= 8000
 SEED ?= 1
+PROFILE ?= full
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test check mutants notebooks lock lower-bounds fresh-seeds links picture bench screenshots clean distclean
+.PHONY: book serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -38,6 +39,9 @@ lock: .venv/book
 
 lower-bounds: .venv/book
 	@$(BIN)/python -m scripts.lower_bounds
+
+reproduce: .venv/book
+	@$(BIN)/python -m scripts.reproduce --profile $(PROFILE) $(ONLY)
 
 fresh-seeds: .venv/test
 	@NEEDLE_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --junitxml=_build/reports/fresh-seeds.xml tests/utils utils

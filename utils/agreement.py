@@ -52,7 +52,8 @@ def agree(
     theory : record, mapping, number or array of predictions
     simulations : one record or mapping for each trial; or an array (trials,) or (trials, …) with
         the shape of theory behind; or a mapping from names to arrays (trials,); or a record that
-        carries its `standard_error` (like `OracleError`), or a mapping from names to such records
+        carries its `standard_error` (like `OracleError`, or a stored `Estimate`, whose trials
+        then count), or a mapping from names to such records
     claim : name of the claim in the ledger of the book, kebab-case
     fields : the names to compare (default: all that theory gives a number for, without
         `converged`, `iterations`, `rounds` and fields that are None)
@@ -94,9 +95,14 @@ def agree(
     given = _standard_errors(simulations) if standard_error is None else standard_error
     if given is not None:
         mean, error = (_select(_numbers(x), names) for x in (simulations, given))
-        freedom = trials - 1 if trials is not None else math.inf
+        counts = {name: trials or _count(simulations, name) for name in names}
         estimates = {
-            name: (mean[name], _joined(error[name], theory, name), freedom, trials)
+            name: (
+                mean[name],
+                _joined(error[name], theory, name),
+                math.inf if counts[name] is None else counts[name] - 1,
+                counts[name],
+            )
             for name in names
         }
     elif sizes is not None:
@@ -207,6 +213,12 @@ def _standard_errors(value: Any) -> Any:
         found = {name: _standard_errors(x) for name, x in value.items()}
         return found if found and None not in found.values() else None
     return value.standard_error if _measured(value) else None
+
+
+def _count(value: Any, name: str) -> int | None:
+    """The number of trials behind a record that carries one."""
+    record = value.get(name) if isinstance(value, Mapping) else value
+    return getattr(record, "trials", None)
 
 
 def _joined(error: float, theory: Any, name: str) -> float:

@@ -1,0 +1,85 @@
+"""Results of the heavy runs, as `make reproduce` stored them: estimates and standard errors."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+QUANTITY = ("quantity", "estimate", "standard_error", "trials", "seed")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The mean over independent trials; `agree` takes it as a simulation."""
+
+    estimate: float
+    standard_error: float
+    trials: int
+
+    def __float__(self) -> float:
+        return self.estimate
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One experiment as it was run: for each point its parameters and its estimates.
+
+    Attributes
+    ----------
+    name : the experiment's name; `make reproduce ONLY=name` runs it again
+    facts : version, machine, duration and date of the run
+    points : the parameters of every point
+    estimates : for each point, quantity → Estimate
+    """
+
+    name: str
+    facts: Mapping[str, str]
+    points: Sequence[Mapping[str, Any]]
+    estimates: Sequence[Mapping[str, Estimate]]
+
+    def at(self, **parameters: Any) -> list[tuple[Mapping[str, Any], Mapping[str, Estimate]]]:
+        """The pairs (point, estimates) with these parameters, in the stored order."""
+        found = [
+            (point, estimates)
+            for point, estimates in zip(self.points, self.estimates, strict=True)
+            if all(point.get(name) == value for name, value in parameters.items())
+        ]
+        if not found:
+            raise ValueError(f"parameters = {parameters!r} are not allowed: {self.name} has none")
+        return found
+
+
+def stored(name: str) -> Stored:
+    """The stored results of one experiment.
+
+    >>> run = stored("example")
+    >>> (point, estimates), *_ = run.at(n=100)
+    >>> abs(float(estimates["mean"]) - 1) < 5 * estimates["mean"].standard_error
+    True
+    """
+    folder = files(__package__) / "results"
+    known = sorted(file.name[:-4] for file in folder.iterdir() if file.name.endswith(".csv"))
+    if name not in known:
+        raise ValueError(f"name = {name!r} is not allowed: name must be one of {known}")
+    lines = (folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    facts = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+    groups: dict[tuple, dict[str, Estimate]] = {}
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        point = tuple((key, _plain(value)) for key, value in row.items() if key not in QUANTITY)
+        groups.setdefault(point, {})[row["quantity"]] = Estimate(
+            float(row["estimate"]), float(row["standard_error"]), int(row["trials"])
+        )
+    return Stored(name, facts, [dict(point) for point in groups], list(groups.values()))
+
+
+def _plain(text: str) -> Any:
+    """A parameter as it was: a whole number, a number or a word."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
