@@ -100,8 +100,8 @@ def agree(
             name: (
                 mean[name],
                 _joined(error[name], theory, name),
-                math.inf if counts[name] is None else counts[name] - 1,
-                counts[name],
+                math.inf if (count := counts[name]) is None else count - 1,
+                count,
             )
             for name in names
         }
