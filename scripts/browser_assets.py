@@ -22,6 +22,7 @@ LOCK = ROOT / "scripts" / "browser-assets.lock.json"
 REQUIRE_CONFIG = ROOT / "scripts" / "require-config.js"
 VENDOR = ROOT / "_vendor"
 SITE = VENDOR / "site"
+TESTS = VENDOR / "tests"  # what only the tests load
 STAMP = VENDOR / "complete"
 
 
@@ -69,8 +70,9 @@ def main() -> None:
         for name, package in json.loads(LOCK.read_text())["packages"].items():
             print(f"fetching {name} {package['version']}", flush=True)
             source = fetch(name, package["version"], package["integrity"], Path(temporary))
+            folder = TESTS if package.get("for") == "tests" else SITE / "vendor"
             for origin, target in package["files"].items():
-                destination = SITE / "vendor" / target
+                destination = folder / target
                 destination.parent.mkdir(parents=True, exist_ok=True)
                 copy = shutil.copytree if (source / origin).is_dir() else shutil.copy
                 copy(source / origin, destination)
