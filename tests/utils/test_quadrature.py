@@ -7,8 +7,11 @@ from scipy.special import ndtr
 from utils.quadrature import (
     GRID,
     NORMAL,
+    _many_roots,
+    _root,
     _truncated_moments,
     falling_normals,
+    falling_sums,
     gaussian_nodes,
     merge,
     softmax_sums,
@@ -102,3 +105,29 @@ def test_merging_keeps_mass_mean_and_covariance(most):
     assert mass.sum() == pytest.approx(1)
     np.testing.assert_allclose(points @ mass, cloud @ weight, rtol=1e-12)
     np.testing.assert_allclose((mass * points) @ points.T, (weight * cloud) @ cloud.T, rtol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-150])
+def test_many_roots_are_those_of_eigh(scale):
+    """Also where a covariance is flat; their error is the square root of rounding at most."""
+    half = (
+        np.random.default_rng(0).normal(size=(3, 3, 200)) * np.array([1, 0.1, 1e-3])[:, None, None]
+    )
+    half[2, :, :5] = half[0, :, :5]
+    cov = np.einsum("ijn,kjn->ikn", half, half) * scale**2
+    cov[..., -1] = np.eye(3) * scale**2
+    cov[..., -2] = 0.0
+    root = _many_roots(cov)
+    assert np.einsum("ijn,jkn->ikn", root, root) == pytest.approx(cov, abs=1e-9 * scale**2, rel=0)
+    assert root == pytest.approx(np.moveaxis(_root(cov), 0, 2), abs=2e-6 * scale, rel=0)
+    assert not root[..., -2].any()
+
+
+def test_shared_sums_are_those_of_each_group():
+    (signal, noise), weight = falling_sums(2, 40, 1.5)
+    groups, again = falling_normals(2, 40)
+    for ours, group, count in zip((signal, noise), groups, (2, 40), strict=True):
+        for one, other in zip(ours, softmax_sums(*group, count, 1.5), strict=True):
+            assert np.array_equal(one, other)
+            assert not one.flags.writeable
+    assert np.array_equal(weight, again)
