@@ -93,12 +93,11 @@ def browser() -> Iterator[Any]:
 
 
 def settle(page: Any) -> None:
-    """Wait until a page has loaded, its mathematics is set and its widgets are drawn."""
+    """Wait until a page has loaded, its mathematics is set and its explorers are drawn."""
     page.wait_for_load_state("networkidle")
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.wait_for_function(
-        "() => [...document.querySelectorAll('script[type*=\"widget-view\"]')]"
-        ".every(s => s.parentElement.children.length > 1)",
+        "() => !document.querySelector('[data-explorer]:not([data-ready])')",
         timeout=20_000,
     )
 

@@ -19,7 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "scripts" / "browser-assets.lock.json"
-REQUIRE_CONFIG = ROOT / "scripts" / "require-config.js"
 VENDOR = ROOT / "_vendor"
 SITE = VENDOR / "site"
 TESTS = VENDOR / "tests"  # what only the tests load
@@ -28,7 +27,7 @@ STAMP = VENDOR / "complete"
 
 def stamp_text() -> str:
     """What a complete set of assets was made from."""
-    content = LOCK.read_bytes() + REQUIRE_CONFIG.read_bytes() + Path(__file__).read_bytes()
+    content = LOCK.read_bytes() + Path(__file__).read_bytes()
     return hashlib.sha256(content).hexdigest()
 
 
@@ -76,7 +75,6 @@ def main() -> None:
                 destination.parent.mkdir(parents=True, exist_ok=True)
                 copy = shutil.copytree if (source / origin).is_dir() else shutil.copy
                 copy(source / origin, destination)
-    shutil.copy(REQUIRE_CONFIG, SITE / "vendor" / "require-config.js")
     STAMP.write_text(stamp_text())
 
 

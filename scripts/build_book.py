@@ -83,9 +83,10 @@ def digest(*parts: bytes) -> str:
     return hashlib.sha256(joined).hexdigest()[:16]
 
 
-def tree_digest(*folders: Path) -> str:
-    """A hash of the names and contents of all files below some folders."""
+def tree_digest(*folders: Path, leave: str = "") -> str:
+    """A hash of the names and contents of all files below some folders, but for some suffixes."""
     files = sorted(f for folder in folders for f in folder.rglob("*") if f.is_file())
+    files = [file for file in files if file.suffix not in leave.split()]
     return digest(
         *(
             part
@@ -107,7 +108,7 @@ def execute_chapters(paths: list[Path]) -> dict[str, Path]:
     """Bring the executed copies up to date; return the copy of each chapter by its stem."""
     pinned = [ROOT / "locks" / "book.txt"]
     shared = digest(
-        tree_digest(ROOT / "utils").encode(),
+        tree_digest(ROOT / "utils", leave=".mjs .css").encode(),
         *(path.read_bytes() for path in pinned),
         (ROOT / "scripts" / "run_notebooks.py").read_bytes(),
         platform.python_version().encode(),
@@ -186,6 +187,10 @@ def stage(pages: list[str], stored: bool = False) -> None:
         shutil.copy(ROOT / name, SOURCE)
     for name in ("_static", "_ext"):
         shutil.copytree(ROOT / name, SOURCE / name, ignore=shutil.ignore_patterns("__pycache__"))
+    if any("data-explorer" in path.read_text() for path in SOURCE.rglob("*.ipynb")):
+        from scripts import explore_data
+
+        explore_data.stage(SOURCE / "_static")
     shutil.copytree(SITE, SOURCE / "_vendor" / "site")
 
 

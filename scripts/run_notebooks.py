@@ -3,8 +3,10 @@
     python scripts/run_notebooks.py                     every chapter, in place
     python scripts/run_notebooks.py chapters/01_*.ipynb  only these
 
-Timings are reported and not stored, widget ids are renumbered in order of creation, consecutive
-stream outputs are merged, and the interpreter version is left out of the metadata.
+Timings are reported and not stored, consecutive stream outputs are merged, and the interpreter
+version is left out of the metadata. Of a widget that brings its own HTML only that is kept: the
+built page starts it, and Jupyter once the cell is executed. Ids of others are renumbered in order
+of creation.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import nbformat
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDGETS = "application/vnd.jupyter.widget-state+json"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 CELL_TIMEOUT = 600
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -75,6 +78,7 @@ def stable_text(notebook: Any) -> str:
         "name": "python3",
     }
     notebook.metadata["language_info"] = {"name": "python"}
+    drop_live_widgets(notebook)
     nbformat.validate(notebook)
     text = nbformat.writes(notebook)
     state = notebook.metadata.get("widgets", {}).get(WIDGETS, {}).get("state", {})
@@ -83,6 +87,19 @@ def stable_text(notebook: Any) -> str:
     if state:  # nbformat sorts keys: sort again under the new names
         text = nbformat.writes(nbformat.reads(text, as_version=4))
     return text.rstrip("\n") + "\n"
+
+
+def drop_live_widgets(notebook: Any) -> None:
+    """Forget the views of widgets that come with HTML, and the states that nothing shows then."""
+    views = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "text/html" in data:
+                data.pop(WIDGET_VIEW, None)
+            views += [WIDGET_VIEW] * (WIDGET_VIEW in data)
+    if not views:
+        notebook.metadata.pop("widgets", None)
 
 
 def write(path: Path, text: str) -> bool:

@@ -63,7 +63,10 @@ def pytest(name: str, *arguments: str) -> Count:
 
 
 def unit() -> Count:
-    later = [f"--ignore=tests/book/test_{name}.py" for name in ("contract", "site", "browser")]
+    later = [
+        f"--ignore=tests/book/test_{name}.py"
+        for name in ("contract", "site", "browser", "explorers")
+    ]
     return pytest("unit", "-n", "2", *later)
 
 
@@ -93,9 +96,10 @@ def browser() -> Count:
         print("left out: SKIP_BROWSER is set")
         return Count(skipped=1)
     found = command("python", "-m", "scripts.browser")  # here, not in two workers at once
-    return found + pytest("browser", "-n", "2", "tests/book/test_browser.py")
+    return found + pytest("browser", "-n", "2", *BROWSER)
 
 
+BROWSER = [f"tests/book/test_{name}.py" for name in ("browser", "explorers")]
 WORKFLOWS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))
 STEPS: dict[str, Callable[[], Count]] = {
     "lint": lambda: command("ruff", "check", "."),

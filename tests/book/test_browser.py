@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scripts.browser import browser, load_images, opened, serve
+from scripts.browser import load_images, opened
 from scripts.build_book import toc_pages
 from tests.book.conftest import words
 from utils.figures import COLORS, STYLE
@@ -30,18 +29,6 @@ CUT_FORMULAS = """() => [...document.querySelectorAll('article mjx-container')].
         if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return false;
     return formula.getBoundingClientRect().right > window.innerWidth;
 }).map(formula => formula.textContent)"""
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as instance:
-        yield instance
-
-
-@pytest.fixture(scope="module")
-def host(site: Path) -> Iterator[str]:
-    with serve(site) as address:
-        yield address
 
 
 def luminance(colors: np.ndarray) -> np.ndarray:

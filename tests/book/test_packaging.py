@@ -13,6 +13,7 @@ import pytest
 
 from scripts.run_notebooks import ROOT
 
+DATA = ("explorers", "results")
 PREDICT = """
 from {name}.model import SparseTokens
 from {name}.laws import pooled
@@ -49,8 +50,11 @@ def run(code: str, site: Path) -> str:
 def test_the_wheel_holds_one_typed_package(installed: Path) -> None:
     names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert names == {"needle"}
-    here = {path.name for path in (ROOT / "utils").glob("*.py")} | {"py.typed"}
-    assert {path.name for path in (installed / "needle").iterdir()} == here
+    folders = {ROOT / "utils": installed / "needle"}
+    folders |= {ours / name: theirs / name for ours, theirs in folders.items() for name in DATA}
+    for ours, theirs in folders.items():
+        here = {path.name for path in ours.iterdir()} - {"__pycache__"}
+        assert {path.name for path in theirs.iterdir()} == here
 
 
 def test_both_names_compute_the_same(installed: Path) -> None:

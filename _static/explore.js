@@ -1,0 +1,13 @@
+// Wakes the explorers of a page, if it has any: modules, style and data come from explorers/.
+(() => {
+  const base = new URL("explorers/", document.currentScript.src);
+  document.addEventListener("DOMContentLoaded", () => {
+    const places = document.querySelectorAll("[data-explorer]");
+    if (!places.length) return;
+    const style = document.createElement("link");
+    style.rel = "stylesheet";
+    style.href = new URL("explore.css", base);
+    document.head.append(style);
+    import(new URL("site.mjs", base)).then(({ start }) => start(places));
+  });
+})();
