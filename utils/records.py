@@ -85,6 +85,29 @@ class Thresholds:
     lower: float
 
 
+@dataclass(frozen=True)
+class Training:
+    """Query, readout and intercept after `samples` samples per dimension of one-pass descent.
+
+    Attributes
+    ----------
+    samples : n/d, the steps taken over the token dimension
+    query_cos, readout_cos : cosines of q and w with ξ (0 for a vector of length 0)
+    query_norm, readout_norm, overlap : |q|, |w| and ⟨q, w⟩
+    bias : the intercept b
+    test_error : probability of a wrong label on a fresh bag
+    """
+
+    samples: float
+    query_cos: float
+    readout_cos: float
+    query_norm: float
+    readout_norm: float
+    overlap: float
+    bias: float
+    test_error: float
+
+
 class ConvergenceError(RuntimeError):
     """A solver stopped short of its tolerance; `estimate` is the best answer it had."""
 

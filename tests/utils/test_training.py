@@ -1,0 +1,216 @@
+"""One-pass descent: the drift, its integration and literal steps."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import expit, softmax
+
+from utils import training
+from utils.agreement import AgreementError, agree
+from utils.model import SparseTokens
+from utils.records import ConvergenceError, Training
+from utils.training import predict_training, simulate_training
+from utils.training_flow import Rates, State, drift, flow_error, sample_cloud
+
+MODEL = SparseTokens(10, 1, 4.0, 0.5)
+RATES = {"lr_q": 3.0, "lr_w": 3.0, "lr_b": 3.0}
+LATE = State(1.2, 0.9, 3.0, 2.5, 1.1, -0.7)
+
+
+def brute_force(state: State, model: SparseTokens, loss: str, rates: Rates, n: int, seed: int):
+    """The seven expectations, bag by bag (n, 7), from tokens in a space that holds ξ, q and w."""
+    gram = np.array([
+        [1, state.query, state.readout],
+        [state.query, state.query_square, state.overlap],
+        [state.readout, state.overlap, state.readout_square],
+    ])  # fmt: skip
+    X, y, _ = model.sample(n, 3, np.random.default_rng(seed))
+    h, u, v = np.moveaxis(X @ np.linalg.cholesky(gram).T, 2, 0)
+    s = softmax(u, axis=1)
+    score = (s * v).sum(1)
+    t, k = score + state.bias, s * (v - score[:, None])
+    g = -y * expit(-y * t) if loss == "logistic" else t - y
+    q, w, b = rates
+
+    def dot(a, b):
+        return (a * b).sum(axis=1)
+
+    return np.stack([
+        -q * g * dot(k, h),
+        -w * g * dot(s, h),
+        -2 * q * g * dot(k, u) + q**2 * g**2 * dot(k, k),
+        -2 * w * g * score + w**2 * g**2 * dot(s, s),
+        -q * g * dot(k, v) - w * g * dot(s, u) + q * w * g**2 * dot(s, k),
+        -b * g,
+        y * t <= 0,
+    ], axis=1)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(6e-4)
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+@pytest.mark.parametrize(
+    ("model", "state"),
+    [
+        (SparseTokens(10, 1, 4.0, 0.5), LATE),
+        (SparseTokens(12, 3, 2.0, 0.2), State(-0.5, 0.4, 2.0, 6.0, -1.5, 0.5)),
+        (SparseTokens(5, 5, 1.0, 0.7), State(0.1, 0.2, 0.5, 1.0, 0.3, -0.2)),
+    ],
+    ids=["one-needle", "three-needles", "all-needles"],
+)
+def test_drift_against_tokens(model, state, loss):
+    rates = Rates(3.0, 2.0, 1.0)
+    cloud = sample_cloud(model, 13, 0)
+    ours = [*drift(state, model, cloud, loss, rates), flow_error(state, model, cloud)]
+    bags = brute_force(state, model, loss, rates, 200_000, seed=model.L)
+    agree(np.array(ours), bags, claim="flow-on-tokens")
+    wrong = np.array(ours) * 1.05
+    with pytest.raises(AgreementError):
+        agree(wrong, bags, claim="flow-on-tokens-corrupted")
+
+
+def test_pooling_by_square_loss_is_a_linear_equation():
+    """With a = θR/L, dm/dτ = −η(πa(am + b − 1) + m/L) and db/dτ = −η(πam + b − 2π + 1)."""
+    model, η, times = SparseTokens(8, 2, 3.0, 0.3), 0.8, [0.5, 2.0, 6.0]
+    a, π, L = model.theta * model.R / model.L, model.pi, model.L
+
+    def slope(_, x):
+        m, b = x
+        return [-η * (π * a * (a * m + b - 1) + m / L), -η * (π * a * m + b - 2 * π + 1)]
+
+    exact = solve_ivp(slope, (0, 6), [0, 0], t_eval=times, rtol=1e-10, atol=1e-12).y
+    rates = {"lr_q": 0.0, "lr_w": η, "lr_b": η}
+    found = predict_training(model, times, loss="square", start=(0.0, 0.1), **rates)
+    ours = np.array([[one.readout_cos * one.readout_norm, one.bias] for one in found])
+    assert np.abs(ours - exact.T).max() < 4e-3
+    assert all(one.query_norm == one.query_cos == 0 for one in found)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(2e-4)
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+def test_steps_meet_the_flow(loss):
+    model, times = SparseTokens(10, 2, 3.0, 0.3), [1.0, 4.0]
+    rates = {"lr_q": 2.0, "lr_w": 1.5, "lr_b": 1.0, "loss": loss, "start": (0.5, 0.3)}
+    sizes, theory = (100, 200), predict_training(model, times, tolerance=5e-4, **rates)
+    runs = [
+        [
+            simulate_training(
+                model, d, times, np.random.default_rng([d, k]), method="exact", **rates
+            )
+            for k in range(24)
+        ]
+        for d in sizes
+    ]
+    names = [field.name for field in fields(Training)][1:]
+
+    def rows(trials):
+        return np.array([[[getattr(x, name) for name in names] for x in run] for run in trials])
+
+    predicted = rows([theory])[0]
+    agree(predicted, [rows(r) for r in runs], sizes=sizes, claim="steps-meet-flow")
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-4)
+def test_exact_steps_have_the_law_of_dense_ones():
+    """At d = 12, where the dimension matters, after 36 steps; another law is refused."""
+    model, names = SparseTokens(6, 2, 2.0, 0.4), ("query_cos", "query_norm", "readout_norm", "bias")
+
+    def runs(method, seed, rate=2.0):
+        options = {"lr_q": 4.0, "lr_w": rate, "lr_b": 2.0, "start": (1.0, 0.5), "method": method}
+        streams = [np.random.default_rng([seed, k]) for k in range(160)]
+        last = [simulate_training(model, 12, [3.0], rng, **options)[0] for rng in streams]
+        values = np.array([[getattr(one, name) for name in names] for one in last])
+        return np.concatenate([values, values**2], axis=1)
+
+    dense = runs("dense", 1)
+    error = dense.std(axis=0, ddof=1) / math.sqrt(len(dense))
+
+    def compare(other):
+        spread = other.std(axis=0, ddof=1) / math.sqrt(len(other))
+        both = np.hypot(error, spread)
+        agree(dense.mean(0), other.mean(0), standard_error=both, claim="exact-is-dense", trials=160)
+
+    compare(runs("exact", 2))
+    with pytest.raises(AgreementError):
+        compare(runs("exact", 2, rate=2.8))
+
+
+def test_going_on_from_a_record():
+    whole = predict_training(MODEL, [2.0, 6.0], **RATES)
+    rest = predict_training(MODEL, [4.0], start=whole[0], **RATES)
+    for name, value in vars(rest[0]).items():
+        if name != "samples":
+            assert value == pytest.approx(getattr(whole[1], name), abs=0.01), name
+
+
+def test_nothing_moves_without_rates():
+    still = predict_training(MODEL, [0.0, 5.0], lr_q=0, lr_w=0, lr_b=0, start=(2.0, 0.5))
+    expected = Training(0.0, 0.0, 0.0, 2.0, 0.5, 0.0, 0.0, 0.5)
+    for samples, one in zip((0.0, 5.0), still, strict=True):
+        for name, value in vars(replace(expected, samples=samples)).items():
+            assert getattr(one, name) == pytest.approx(value, abs=1e-3)
+
+
+def test_no_signal_is_not_found():
+    last = predict_training(SparseTokens(10, 1, 0.0, 0.5), [4.0], **RATES)[0]
+    assert last.query_cos == last.readout_cos == 0
+    assert last.test_error == pytest.approx(0.5, abs=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("L", [10, 60])
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+def test_the_estimated_error_is_honest(L, loss):
+    model, times = SparseTokens(L, 1, 5.0, 0.3), np.array([0.5, 1.0, 2.0])
+    ours = predict_training(model, times, loss=loss, **RATES | {"lr_w": 1.0})
+    cloud, start = sample_cloud(model, 13, 99), State(0, 0, 0.01, 0.01, 0, 0)
+    fine = training._trajectory(model, times, cloud, loss, Rates(3.0, 1.0, 3.0), start, 1e-5)
+    gap = np.abs(np.array([list(vars(one).values()) for one in ours]) - fine)
+    assert gap.max() < 3 * 2e-3
+
+
+def test_refusal_to_converge():
+    with pytest.raises(ConvergenceError, match="estimated error") as caught:
+        predict_training(SparseTokens(4000, 1, 5.0, 0.5), [0.05], tolerance=1e-9, **RATES)
+    assert len(caught.value.estimate) == 1
+    with pytest.raises(ConvergenceError, match="diverges before"):
+        predict_training(MODEL, [9.0], loss="square", lr_q=9.0, lr_w=9.0, lr_b=9.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("samples", {"samples": [2.0, 1.0]}),
+        ("samples", {"samples": [-1.0, 1.0]}),
+        ("loss", {"loss": "hinge"}),
+        ("lr_q", {"lr_q": -1.0}),
+        ("start", {"start": (-1.0, 0.1)}),
+        ("tolerance", {"tolerance": 0.0}),
+        ("model", {"model": 3}),
+    ],
+)
+def test_bad_input_is_refused(name, options):
+    arguments = {"model": MODEL, "samples": [1.0], **RATES, **options}
+    with pytest.raises(ValueError, match=rf"^{name}.* is not allowed"):
+        predict_training(arguments.pop("model"), arguments.pop("samples"), **arguments)
+    arguments = {"model": MODEL, "samples": [1.0], **RATES, **options}
+    if name != "tolerance":
+        model, samples = arguments.pop("model"), arguments.pop("samples")
+        with pytest.raises(ValueError, match=rf"^{name}.* is not allowed"):
+            simulate_training(model, 10, samples, np.random.default_rng(0), **arguments)
+
+
+@pytest.mark.slow
+def test_a_trajectory_is_quick():
+    for L, θ, allowed in ((10, 4.0, 2.0), (100, 5.0, 20.0)):
+        start = time.process_time()
+        predict_training(SparseTokens(L, 1, θ, 0.5), np.linspace(0, 12, 25), **RATES)
+        assert time.process_time() - start < allowed  # .6 and 2 s on a quiet machine
