@@ -77,10 +77,10 @@ def order_parameters(
     >>> [round(value, 6) for value in (o.kappa, o.rest, o.chi)]  # pooled features: χr² = 1/(α − 1)
     [0.5, 0.707107, 1.0]
     """
-    return _solve(law, alpha, lam, loss, intercept, start)[0]
+    return solve_readout(law, alpha, lam, loss, intercept, start)[0]
 
 
-def _solve(
+def solve_readout(
     law: FeatureLaw,
     alpha: float,
     lam: float,
@@ -88,6 +88,8 @@ def _solve(
     intercept: bool,
     start: OrderParameters | None,
 ) -> tuple[OrderParameters, Readout]:
+    """Order parameters and the readout behind them, converged or not; as `predict_readout`."""
+
     def unless_infinite(name: str, value: object, limit: float, open_low: bool) -> float:
         infinite = isinstance(value, float) and value == np.inf
         return limit if infinite else check_real(name, value, 0, open_low=open_low)
@@ -179,7 +181,7 @@ def predict_readout(
     >>> print(f"{predict_readout(law, 3.0, 0.01 / 3, intercept=False).test_error:.7f}")
     0.1310234
     """
-    readout = _solve(law, alpha, lam, loss, intercept, start)[1]
+    readout = solve_readout(law, alpha, lam, loss, intercept, start)[1]
     return _checked(readout, alpha, lam)
 
 
@@ -205,6 +207,6 @@ def learning_curve(
     curve: list[Readout] = []
     start: OrderParameters | None = None
     for a, ridge in np.broadcast(np.atleast_1d(alpha), np.atleast_1d(lam)):
-        start, readout = _solve(law, a, ridge, loss, intercept, start)
+        start, readout = solve_readout(law, a, ridge, loss, intercept, start)
         curve.append(_checked(readout, a, ridge))
     return curve

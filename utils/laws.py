@@ -205,6 +205,7 @@ class _Attention(FeatureLaw):
     model: SparseTokens = field(repr=False)
     temperature: float
     resolution: int | None
+    bits: int = CLOUD
 
     @property
     def draws(self) -> int:
@@ -226,10 +227,10 @@ class _Attention(FeatureLaw):
         return np.array([a, np.einsum("ij,ij->i", s, g), np.sqrt(np.einsum("ij,ij->i", s, s))])
 
     def cloud(self, label: int) -> tuple[Array, Array]:
-        """(a, c, r) of one class at 2¹⁵ quasi-random points, shape (3, 2¹⁵), and their weights."""
+        """(a, c, r) of one class at 2^bits quasi-random points, shape (3, 2^bits), and weights."""
         m, T = self.model, self.temperature
         counts = (m.R, m.L - m.R) if label > 0 else (0, m.L)
-        ((peak, P), (ground, S)), weight = falling_sums(*counts, T)
+        ((peak, P), (ground, S)), weight = falling_sums(*counts, T, self.bits)
         peak = peak + T * self.theta * self.cos
         high = np.maximum(peak, ground)
         p, s = np.exp(peak - high), np.exp(ground - high)
@@ -327,7 +328,12 @@ def gaussian_mixture(
 
 
 def attention(
-    model: SparseTokens, *, temperature: float, cos: float, resolution: int | None = 1536
+    model: SparseTokens,
+    *,
+    temperature: float,
+    cos: float,
+    resolution: int | None = 1536,
+    bits: int = CLOUD,
 ) -> FeatureLaw:
     """Attention features Xᵀ softmax(βXq), for a query q independent of the sample.
 
@@ -339,6 +345,8 @@ def attention(
     cos : s_q = cosine of q with ξ, in [−1, 1]
     resolution : number of quadrature nodes, from 24 to 2¹⁵; None keeps all points of the cloud, the
         cheaper way if the law is used once, and with the square loss
+    bits : log₂ of the points in the cloud, from 8 to 15. For a search: with 11 bits and 96 nodes
+        a law costs a tenth, and errors differ by about half a per cent of their size
 
     Examples
     --------
@@ -353,6 +361,7 @@ def attention(
     T, cos = check_real("temperature", temperature, 0), check_real("cos", cos, -1, 1)
     if resolution is not None:
         resolution = check_integer("resolution", resolution, 24, 2**CLOUD)
+    bits = check_integer("bits", bits, 8, CLOUD)
     r = m.L**-0.5
     if T == 0:
         return _TwoGaussians(
@@ -360,7 +369,7 @@ def attention(
         )
     return _Attention(
         name="attention", theta=m.theta, pi=m.pi, cos=cos, query=True, model=m, temperature=T,
-        resolution=resolution,
+        resolution=resolution, bits=bits,
     )  # fmt: skip
 
 

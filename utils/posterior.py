@@ -243,28 +243,47 @@ def bayes_error(model: SparseTokens, strength: Array | float) -> Array:
     heights = check_array("strength", np.ravel(strength), "n")
     for height in heights:
         check_real("strength", height, 0)
-    L, R, pi = model.L, model.R, model.pi
-    odds, constant = math.log((1 - pi) / pi), log_subsets(L, R)
-
-    def below(r: float, bags: tuple[Array, Array], shift: float) -> float:
-        """P(likelihood ratio ≤ odds), the token taken out being shift + N(0, 1)."""
-        low, high = bags
-        level = odds + constant + R * r * r / 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left = np.where(high < level, level + np.log(-np.expm1(high - level)), -np.inf)
-            return float(ndtr((left - low) / r - shift).mean())
-
-    errors = []
+    pi = model.pi
+    odds, errors = math.log((1 - pi) / pi), []
     for r in heights:
         if r == 0:
             errors.append(min(pi, 1 - pi))
-        elif R == L:
-            distance = r * math.sqrt(L)
-            t = distance / 2 + odds / distance
-            errors.append(pi * ndtr(t - distance) + (1 - pi) * ndtr(-t))
         else:
-            full = _bags(L - R, R - 1).log_e(r, R)
-            empty = full if R == 1 else _bags(L - 1, 0).log_e(r, R)
-            miss, silent = below(r, full, r), below(r, empty, 0.0)
-            errors.append(pi * miss + (1 - pi) * (1 - silent))
+            missed, raised = bayes_rates(model, float(r), odds)
+            errors.append(pi * float(missed[0]) + (1 - pi) * float(raised[0]))
     return np.array(errors).reshape(np.shape(strength))
+
+
+def bayes_rates(
+    model: SparseTokens, strength: float, evidence: Array | float
+) -> tuple[Array, Array]:
+    """P(log likelihood ratio ≤ evidence) of positives, and P(it is above) of negatives.
+
+    The two sides of the whole curve of Bayes' rules, one for each threshold; `strength` > 0.
+
+    >>> missed, raised = bayes_rates(SparseTokens(L=10, R=1, theta=5.0, pi=0.5), 5.0, [-2.0, 0.0])
+    >>> missed.round(3), raised.round(3)
+    (array([0.007, 0.02 ]), array([0.052, 0.015]))
+    """
+    model, L, R = check_model(model), model.L, model.R
+    r = check_real("strength", strength, 0, open_low=True)
+    levels = check_array("evidence", np.ravel(evidence), "k")
+    if R == L:
+        distance = r * math.sqrt(L)
+        t = distance / 2 + levels / distance
+        return ndtr(t - distance), ndtr(-t)
+    constant = log_subsets(L, R) + R * r * r / 2
+
+    def below(bags: tuple[Array, Array], shift: float) -> Array:
+        """P(likelihood ratio ≤ level), the token taken out being shift + N(0, 1)."""
+        low, high = bags
+        found = []
+        for level in levels + constant:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                left = np.where(high < level, level + np.log(-np.expm1(high - level)), -np.inf)
+                found.append(float(ndtr((left - low) / r - shift).mean()))
+        return np.array(found)
+
+    full = _bags(L - R, R - 1).log_e(r, R)
+    empty = full if R == 1 else _bags(L - 1, 0).log_e(r, R)
+    return below(full, r), 1 - below(empty, 0.0)

@@ -62,7 +62,9 @@ def gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=4)
-def falling_normals(signal: int, noise: int) -> tuple[list[tuple[Array, Array]], Array]:
+def falling_normals(
+    signal: int, noise: int, bits: int = CLOUD
+) -> tuple[list[tuple[Array, Array]], Array]:
     """Of each group the largest normals, in order, and three more if tokens are left; the weights.
 
     The first uniform of a group becomes u²(3 − 2u): more points where the largest value is unusual.
@@ -70,7 +72,7 @@ def falling_normals(signal: int, noise: int) -> tuple[list[tuple[Array, Array]],
     counts = signal, noise
     tops = [count if count <= _EXACT else _TOP for count in counts]
     widths = [top + 3 * (top < count) for top, count in zip(tops, counts, strict=True)]
-    u = qmc.Sobol(sum(widths), bits=30, rng=0).random_base2(CLOUD)
+    u = qmc.Sobol(sum(widths), bits=30, rng=0).random_base2(bits)
     groups, weight = [], np.ones(len(u))
     for count, top, part in zip(counts, tops, np.split(u, widths[:1], axis=1), strict=True):
         part = np.clip(part, 2.0**-31, 1 - 2.0**-31)
@@ -135,15 +137,15 @@ def softmax_sums(g: Array, others: Array, count: int, T: float) -> tuple[Array, 
     return peak, S
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def falling_sums(
-    signal: int, noise: int, T: float
+    signal: int, noise: int, T: float, bits: int = CLOUD
 ) -> tuple[tuple[tuple[Array, Array], tuple[Array, Array]], Array]:
     """`softmax_sums` of the two groups of `falling_normals`, and the weights.
 
     They depend on neither θ nor the cosine, so that laws of one L and T share them.
     """
-    groups, weight = falling_normals(signal, noise)
+    groups, weight = falling_normals(signal, noise, bits)
     of_signal, of_noise = (
         softmax_sums(*part, count, T) for part, count in zip(groups, (signal, noise), strict=True)
     )

@@ -24,6 +24,9 @@ test error is that of the ordinary attention law. Appendix C derives all of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +34,8 @@ from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import qmc
 
 from .alignment import predict_alignment, two_steps
-from .asymptotics import OrderParameters, order_parameters, predict_readout
-from .laws import FeatureLaw, attention
+from .asymptotics import OrderParameters, solve_readout
+from .laws import CLOUD, FeatureLaw, Scores, attention
 from .losses import get_loss
 from .model import SparseTokens, check_model
 from .readout import error_rate, fit_readout
@@ -66,6 +69,20 @@ class Seen(NamedTuple):
     counted: Array
     G: Array
     weight: Array
+
+
+@dataclass(frozen=True)
+class Reused(Readout):
+    """A readout, and its overlap ⟨w, q̂⟩ with the query."""
+
+    along: float = 0.0
+
+
+@lru_cache(maxsize=2)
+def _normals(width: int, label: int, points: int) -> Array:
+    """2^points Sobol points as standard normals (2^points, width): the slow part of the law."""
+    g = qmc.Sobol(width, bits=30, rng=label + 1).random_base2(points)
+    return ndtri(np.clip(g, 2.0**-31, 1 - 2.0**-31))
 
 
 def training_law(
@@ -112,8 +129,7 @@ def training_law(
     parts, points = [], min(_POINTS, int(math.log2(_ENTRIES / L)) - 1)
     v = np.arange(L) < R
     for y in share:
-        g = qmc.Sobol(2 * L + 1, bits=30, rng=y + 1).random_base2(points)
-        g = ndtri(np.clip(g, 2.0**-31, 1 - 2.0**-31))
+        g = _normals(2 * L + 1, y, points)
         first = g[:, :L] + theta * (y > 0) * v * cos
         first += seen * lr_w * pull[y] / (alpha * L * limit.readout_norm)
         mean = first.mean(axis=1)
@@ -206,7 +222,7 @@ def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[A
 def _solve(
     seen: Seen, frame: Frame, fresh: FeatureLaw, near: OrderParameters, alpha: float, lam: float,
     loss: str,
-) -> Readout:  # fmt: skip
+) -> Reused:  # fmt: skip
     """The readout trained on `seen` and tested on the law `fresh`, from the solution `near` it."""
     rest = frame.signal - fresh.cos * frame.query
     plane = near.nu * frame.query + near.kappa * rest / max(float(np.linalg.norm(rest)), 1e-12)
@@ -217,7 +233,7 @@ def _solve(
     signal, along, square = x[:3] @ frame.signal, x[:3] @ frame.query, x[:4] @ x[:4]
     y, a, c, r, weight = fresh.nodes
     margin = y * (fresh.theta * a * signal + c * along + x[4]) / (r * math.sqrt(square - along**2))
-    return Readout(
+    return Reused(
         test_error=float(weight @ ndtr(-margin)),
         train_loss=float(seen.weight @ kind.value(u, seen.y)),
         train_error=float(seen.weight @ (seen.y * u < 0)),
@@ -226,6 +242,7 @@ def _solve(
         bias=float(x[4]),
         converged=residual < TOLERANCE,
         iterations=iterations,
+        along=float(along),
     )
 
 
@@ -268,39 +285,76 @@ def predict_reuse(
     --------
     >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
     >>> query = attention(model, temperature=2.0, cos=predict_alignment(model, 1.0).query_cos)
+    >>> from utils.asymptotics import predict_readout
     >>> fresh = predict_readout(query, 1.0, 0.01)
     >>> reused = predict_reuse(model, 1.0, 0.01, temperature=2.0)
     >>> print(f"{fresh.train_loss:.3f} {reused.train_loss:.3f}")
     0.113 0.066
     """
-    lam, withheld = check_real("lam", lam, 0, open_low=True), check_flag("withheld", withheld)
-    steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
-    seen, frame = training_law(model, alpha, temperature=temperature, **steps)
-    unseen, _ = training_law(model, alpha, temperature=temperature, seen=False, **steps)
-    if not withheld:
-        seen = seen._replace(gathered=unseen.gathered, counted=unseen.counted)
-    cos = min(1.0, max(-1.0, float(frame.signal @ frame.query)))
-    fresh = attention(model, temperature=temperature, cos=cos)
-    near = order_parameters(fresh, alpha, lam, loss=loss)
-    exact = predict_readout(fresh, alpha, lam, loss=loss, start=near)
-    ours, plain = (_solve(law, frame, fresh, near, alpha, lam, loss) for law in (seen, unseen))
-
-    def corrected(name: str) -> float:
-        value, new, old = (getattr(record, name) for record in (exact, ours, plain))
-        return value + new - old if name in ("signal", "bias") or not old else value * new / old
-
-    names = ("test_error", "train_loss", "train_error", "signal", "norm", "bias")
-    found = Readout(
-        **{name: corrected(name) for name in names},
-        converged=ours.converged and plain.converged,
-        iterations=ours.iterations,
-    )
+    options: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b, "withheld": withheld}
+    found = reuse_path(model, alpha, [lam], temperature=temperature, **options)[0][0]
     if not found.converged:
         raise ConvergenceError(
             f"alpha = {alpha:g}, lam = {lam:g}: Newton's steps did not end; take a larger lam",
             found,
         )
     return found
+
+
+def reuse_path(
+    model: SparseTokens,
+    alpha: float,
+    lams: Sequence[float],
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    withheld: bool = True,
+    resolution: int = 1536,
+    bits: int = CLOUD,
+) -> list[tuple[Readout, Scores]]:
+    """`predict_reuse` at several ridges, at little more than the cost of one; see `converged`.
+
+    With each readout comes the law of its test score. `resolution` and `bits` are those of
+    `utils.laws.attention`.
+    """
+    lams = [check_real("lam", lam, 0, open_low=True) for lam in lams]
+    withheld = check_flag("withheld", withheld)
+    steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
+    seen, frame = training_law(model, alpha, temperature=temperature, **steps)
+    unseen, _ = training_law(model, alpha, temperature=temperature, seen=False, **steps)
+    if not withheld:
+        seen = seen._replace(gathered=unseen.gathered, counted=unseen.counted)
+    cos = min(1.0, max(-1.0, float(frame.signal @ frame.query)))
+    fresh = attention(model, temperature=temperature, cos=cos, resolution=resolution, bits=bits)
+    path, near = [], None
+    for lam in lams:
+        near, exact = solve_readout(fresh, alpha, lam, loss, True, near)
+        ours, plain = (_solve(law, frame, fresh, near, alpha, lam, loss) for law in (seen, unseen))
+        path.append((_corrected(exact, ours, plain), _test_scores(fresh, ours)))
+    return path
+
+
+def _corrected(exact: Readout, ours: Readout, plain: Readout) -> Readout:
+    """The exact record of fresh samples, changed by what our points say that reuse changes."""
+
+    def corrected(name: str) -> float:
+        value, new, old = (getattr(record, name) for record in (exact, ours, plain))
+        return value + new - old if name in ("signal", "bias") or not old else value * new / old
+
+    names = ("test_error", "train_loss", "train_error", "signal", "norm", "bias")
+    return Readout(
+        **{name: corrected(name) for name in names},
+        converged=ours.converged and plain.converged,
+        iterations=ours.iterations,
+    )
+
+
+def _test_scores(fresh: FeatureLaw, found: Reused) -> Scores:
+    y, a, c, r, weight = fresh.nodes
+    mean = fresh.theta * a * found.signal + c * found.along + found.bias
+    return Scores(y, mean, r * math.sqrt(max(found.norm**2 - found.along**2, 0.0)), weight)
 
 
 def simulate_reuse(
