@@ -59,8 +59,9 @@ def agree(
         `converged`, `iterations`, `rounds` and fields that are None)
     standard_error : when given, `simulations` is the mean itself and this its standard error, both
         of theory's form; compared under the normal law, or Student's with `trials` when given
-    sizes : when given, `simulations` has one such set of trials for each size d, and theory
-        is held against their extrapolation value + k/d to d → ∞ (see `extrapolate`)
+    sizes : when given, `simulations` has one such set of trials (or one mapping to stored
+        estimates) for each size d, and theory is held against their extrapolation value + k/d to
+        d → ∞ (see `extrapolate`)
     false_alarm : family-wise probability of refusing a true claim
     exact : when given there are no statistics: the trial farthest from theory must lie within
         exact·max(1, |theory|) of it. Without it, this is so only where trials have no spread at
@@ -107,11 +108,11 @@ def agree(
         }
     elif sizes is not None:
         _check_iterable("simulations", simulations)
-        groups = [_trials(group, names, shape) for group in simulations]
+        groups = [_summary(group, names, shape) for group in simulations]
         estimates = {
             name: (
                 *_extrapolate(sizes, [group[name] for group in groups]),
-                min(len(group[name]) for group in groups),
+                min(group[name][2] for group in groups),
             )
             for name in names
         }
@@ -148,28 +149,39 @@ def extrapolate(sizes: Sequence[float], simulations: Sequence[Any]) -> tuple[flo
     (1.99, 0.01)
     """
     _check_iterable("simulations", simulations)
-    trials = [_trials(group, ["value"], ())["value"] for group in simulations]
-    value, error, _ = _extrapolate(sizes, trials)
+    groups = [_summary(group, ["value"], ())["value"] for group in simulations]
+    value, error, _ = _extrapolate(sizes, groups)
     return value, error
 
 
+def _summary(
+    group: Any, names: list[str], shape: tuple[int, ...] | None
+) -> dict[str, tuple[float, float, int]]:
+    """Mean, standard error and number of trials by name, from trials or from stored estimates."""
+    if (given := _standard_errors(group)) is None:
+        found = _trials(group, names, shape)
+        return {name: (float(x.mean()), _error(x), len(x)) for name, x in found.items()}
+    mean, error = (_select(_numbers(x), names) for x in (group, given))
+    return {name: (mean[name], error[name], _count(group, name) or 2) for name in names}
+
+
 def _extrapolate(
-    sizes: Sequence[float], trials: Sequence[np.ndarray]
+    sizes: Sequence[float], groups: Sequence[tuple[float, float, int]]
 ) -> tuple[float, float, float]:
     """Value, standard error and Welch–Satterthwaite degrees of freedom."""
     _check_iterable("sizes", sizes)
     d = np.array([check_real("size", size, 0, open_low=True) for size in sizes])
-    if len(d) != len(trials) or len(np.unique(d)) < 2:
+    if len(d) != len(groups) or len(np.unique(d)) < 2:
         raise ValueError(
             f"sizes = {list(sizes)!r} is not allowed: one per set of trials, two apart"
         )
-    count = np.array([len(x) for x in trials])
+    mean, error, count = np.array(groups, dtype=float).T
     design = np.stack([np.ones_like(d), 1 / d], axis=1)
     share = np.linalg.pinv(np.sqrt(count * d)[:, None] * design)[0] * np.sqrt(count * d)
-    variance = share**2 * np.array([_error(x) for x in trials]) ** 2
+    variance = share**2 * error**2
     spread = (variance**2 / (count - 1)).sum()
     freedom = variance.sum() ** 2 / spread if spread else math.inf
-    return float(share @ [x.mean() for x in trials]), math.sqrt(variance.sum()), freedom
+    return float(share @ mean), math.sqrt(variance.sum()), freedom
 
 
 def _row(

@@ -123,7 +123,8 @@ def simulation(
 ) -> None:
     """Measurements: dots at the means with bars of ±1 standard error.
 
-    `values` holds one sequence of trials for each x, or the means themselves with their `error`.
+    `values` holds one sequence of trials for each x or, as `utils.results` stores them, one
+    estimate with its standard error; or the means themselves with their `error`.
     """
     if error is None:
         values, error = mean_and_error(values)
@@ -143,11 +144,14 @@ def band(
 
 
 def mean_and_error(trials: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard error of each sequence of trials.
+    """Mean and standard error of each sequence of trials, or of each stored estimate.
 
     >>> mean_and_error([[1.0, 3.0], [2.0, 2.0, 2.0]])
     (array([2., 2.]), array([1., 0.]))
     """
+    if all(hasattr(group, "standard_error") for group in trials):
+        error = [group.standard_error for group in trials]
+        return np.array([float(group) for group in trials]), np.array(error)
     samples = [np.asarray(group, dtype=float) for group in trials]
     if any(group.ndim != 1 or len(group) < 2 for group in samples):
         raise ValueError("values need at least 2 trials for each x; or give `error` with the means")

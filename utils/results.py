@@ -51,6 +51,16 @@ class Stored:
             raise ValueError(f"parameters = {parameters!r} are not allowed: {self.name} has none")
         return found
 
+    def only(self, **parameters: Any) -> Mapping[str, Estimate]:
+        """The estimates of the one point with these parameters."""
+        found = self.at(**parameters)
+        if len(found) > 1:
+            raise ValueError(
+                f"parameters = {parameters!r} are not allowed: "
+                f"{len(found)} points of {self.name} have them"
+            )
+        return found[0][1]
+
 
 def stored(name: str) -> Stored:
     """The stored results of one experiment.

@@ -10,6 +10,7 @@ from scipy import stats
 from utils.agreement import MIME, Agreement, AgreementError, agree, extrapolate
 from utils.model import Tokens
 from utils.records import Alignment, Readout
+from utils.results import Estimate, stored
 from utils.separation import OracleError
 
 READOUT = Readout(0.1, 0.2, 0.3, 1.0, 2.0, -0.5)
@@ -51,6 +52,22 @@ def test_refuses_true_extrapolations_no_more_often_than_stated():
         trials = [2 + 7 / d + d**-0.5 * rng.normal(size=4) for d in sizes]
         wrong += refused(2.0, trials, sizes=sizes, false_alarm=0.03)
     assert stats.binomtest(wrong, 1000, 0.03, alternative="greater").pvalue > 1e-4
+
+
+def test_sizes_take_stored_estimates_as_they_take_trials():
+    rng, sizes = np.random.default_rng(21), (50, 100, 200)
+    trials = [{"x": 2 + 7 / d + rng.normal(size=30), "y": rng.normal(size=30)} for d in sizes]
+    kept = [
+        {k: Estimate(float(v.mean()), float(v.std(ddof=1)) / 30**0.5, 30) for k, v in group.items()}
+        for group in trials
+    ]
+    theory = {"x": 2.0, "y": 0.0}
+    live, stored = (agree(theory, group, sizes=sizes, claim="a") for group in (trials, kept))
+    assert repr(live) == repr(stored)
+    for name in theory:
+        assert stored[name].z == pytest.approx(live[name].z, rel=1e-9)
+    with pytest.raises(AgreementError):
+        agree({"x": 60.0}, kept, sizes=sizes, claim="a")
 
 
 @pytest.mark.false_alarm(5e-05)
@@ -348,3 +365,12 @@ def test_extrapolation_of_trials_without_spread_is_held_exactly():
     assert agree(2.0, flat, sizes=[10, 20], claim="no-spread").rows[0].z == 0
     with pytest.raises(AgreementError):
         agree(2.1, flat, sizes=[10, 20], claim="no-spread")
+
+
+def test_stored_results_by_their_parameters():
+    run = stored("example")
+    assert run.only(n=100) == run.at(n=100)[0][1]
+    with pytest.raises(ValueError, match="2 points of example have them"):
+        run.only()
+    with pytest.raises(ValueError, match="example has none"):
+        run.only(n=7)

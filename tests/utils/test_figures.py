@@ -9,6 +9,7 @@ import pytest
 from matplotlib.colors import rgb_to_hsv, to_rgb
 
 from utils import figures
+from utils.results import Estimate
 
 mpl.use("agg")
 MODELS = ["vectorized", "pooled", "attention", "bayes", "elementwise"]
@@ -70,6 +71,13 @@ def test_simulation_shows_means_and_standard_errors():
     assert points.get_linestyle() == "None"
     figures.simulation(ax, [10], [2.0], error=[0.5])
     np.testing.assert_allclose(ax.containers[1].lines[2][0].get_segments()[0][:, 1], [1.5, 2.5])
+
+
+def test_stored_estimates_are_drawn_as_they_are():
+    kept = [Estimate(1.0, 0.5, 9), Estimate(3.0, 0.25, 9)]
+    mean, error = figures.mean_and_error(kept)
+    assert mean.tolist() == [1.0, 3.0]
+    assert error.tolist() == [0.5, 0.25]
 
 
 def test_band_spans_one_standard_error_either_side():
