@@ -48,7 +48,8 @@ FLOW = [  # the order of the modules on the page of functions; others follow by 
         "readout",
     ),
     *("asymptotics", "reuse", "training", "capacity", "margin", "learning", "amp", "posterior"),
-    *("planning", "sweep", "agreement", "figures"),
+    *("planning", "sweep", "execute", "worker", "cache", "fingerprint", "results"),
+    *("agreement", "figures"),
 ]
 VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
 

@@ -1,36 +1,33 @@
-"""A function over a grid and independent trials, on all cores, repeatable bit for bit.
+"""A function over a grid and independent trials, on all cores or a cluster, bit for bit repeatable.
 
 Every trial owns a random stream that depends on the seed, the point and the trial's number and on
-nothing else. Workers, their number, the order of the axes and of their values do not matter, and a
-grid that grows keeps the numbers it already has.
+nothing else. Executors, workers, their number, interruptions, the order of the axes and of their
+values do not matter, and a grid that grows keeps the numbers it already has.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import itertools
 import os
-import pickle
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
-from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
+from .cache import TrialStore
+from .execute import SweepError as SweepError
+from .execute import SweepWarning as SweepWarning
+from .execute import Trial, describe, gather
+from .fingerprint import digest, function_key, value_key
 from .validation import check_integer, check_is
 
 Point = dict[str, Any]
-
-
-class SweepError(RuntimeError):
-    """The function failed; the message names the parameters, the trial and the cause."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +39,13 @@ class Sweep:
     axes : the grid, name → values (for a grid given as a list of points: the points' numbers)
     points : the parameters of every point, last axis fastest
     results : for each point, the list of what its trials returned
+    seconds : for each point, the CPU seconds of its trials
     """
 
     axes: dict[str, list[Any]]
     points: list[Point]
     results: list[list[Any]]
+    seconds: list[list[float]] = dataclasses.field(default_factory=list, compare=False)
 
     def __iter__(self) -> Iterator[tuple[Point, list[Any]]]:
         return iter(zip(self.points, self.results, strict=True))
@@ -59,7 +58,7 @@ class Sweep:
             if all(name in point and point[name] == value for name, value in parameters.items())
         ]
         if not found:
-            raise ValueError(f"no point of the sweep has {_describe(parameters)}")
+            raise ValueError(f"no point of the sweep has {describe(parameters)}")
         return list(itertools.chain.from_iterable(found))
 
     def values(self, field: str | None = None) -> np.ndarray:
@@ -89,10 +88,6 @@ def _get(result: Any, field: str | None) -> Any:
         raise ValueError(
             f"field = {field!r} is not in the results, for example {result!r}"
         ) from None
-
-
-def _describe(point: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in point.items())
 
 
 def _content(value: Any) -> str | None:
@@ -138,8 +133,8 @@ def _expand(grid: Mapping[str, Any] | Sequence[Point]) -> tuple[dict[str, list],
     return axes, points, places
 
 
-def _stream(seed: int, point: Point, place: tuple[int, ...], trial: int) -> np.random.SeedSequence:
-    """The stream of one trial: the child of `seed` named by the point and the trial.
+def _stream(point: Point, place: tuple[int, ...]) -> tuple[int, ...]:
+    """The name of a point among the children of a seed.
 
     A parameter is named by its content where that is plain (numbers, strings, tuples and records
     of them), and by its position along its axis otherwise (laws, functions, arrays).
@@ -149,54 +144,31 @@ def _stream(seed: int, point: Point, place: tuple[int, ...], trial: int) -> np.r
         for (name, value), k in zip(point.items(), place, strict=True)
     )
     words = np.frombuffer(hashlib.sha256("\n".join(names).encode()).digest()[:16], "<u4")
-    return np.random.SeedSequence(seed, spawn_key=(*map(int, words), trial))
+    return tuple(map(int, words))
 
 
-def _fingerprint(function: Callable, seen: set[int]) -> list[str]:
-    """The source of a function, of the functions beside it that it calls, and its outer data."""
-    seen.add(id(function))
-    outer = inspect.getclosurevars(function)
-    parts = [inspect.getsource(function)]
-    for _, value in sorted({**outer.globals, **outer.nonlocals}.items()):
-        if inspect.isfunction(value) and value.__module__ == function.__module__:
-            parts += _fingerprint(value, seen) if id(value) not in seen else []
-        elif not (inspect.ismodule(value) or callable(value)):
-            parts.append(str(joblib.hash(value)))
-    return parts
+def _keys(seed: int, trials: list[Trial]) -> list[str]:
+    """The name of every trial in a cache: its parameters by type and content, seed and stream."""
+    known: dict[int, str] = {}  # of values that many points share, and of points
+    keys = []
+    for trial in trials:
+        if (key := known.get(id(trial.point))) is None:
+            for name, value in trial.point.items():
+                if id(value) not in known:
+                    known[id(value)] = value_key(name, value)
+            named = sorted(f"{name}={known[id(x)]}" for name, x in trial.point.items())
+            key = known[id(trial.point)] = digest(*named, str(seed), str(trial.stream[:-1]))
+        keys.append(f"{key}-{trial.stream[-1]}")
+    return keys
 
 
-def _cache_folder(cache: str | os.PathLike, function: Callable) -> Path:
+def _store(cache: str | os.PathLike, function: Callable) -> TrialStore:
     """Where the finished trials of this function live: a change in it or in utils starts anew."""
-    core, parts = function, []
+    core = function
     while isinstance(core, partial):
-        parts.append(str(joblib.hash((core.args, core.keywords))))
         core = core.func
-    if not inspect.isfunction(core):
-        raise ValueError(f"function = {function!r} is not allowed: a cache needs a plain function")
-    parts += _fingerprint(core, set())
-    parts += [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
-    folder = Path(cache) / f"{core.__name__}-{joblib.hash(parts)}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@lru_cache(maxsize=1)
-def _libraries(modules: int) -> ThreadpoolController:
-    """All that computes in threads, looked up again when modules have been loaded."""
-    return ThreadpoolController()
-
-
-def _run(
-    number: int, function: Callable, point: Point, stream: np.random.SeedSequence
-) -> tuple[int, Any]:
-    """One trial on one BLAS thread, with its number."""
-    try:
-        with _libraries(len(sys.modules)).limit(limits=1):
-            return number, function(**point, rng=np.random.default_rng(stream))
-    except Exception as error:
-        where = ", ".join(filter(None, [_describe(point), f"trial {stream.spawn_key[-1]}"]))
-        cause = f"{type(error).__name__}: {error}"
-        raise SweepError(f"the sweep failed at {where}: {cause}") from error
+    key = function_key(function, Path(__file__).parent)
+    return TrialStore(Path(cache) / f"{core.__name__.strip('<>')}-{key}")
 
 
 def sweep(
@@ -207,6 +179,7 @@ def sweep(
     seed: int,
     n_jobs: int = -1,
     cache: str | os.PathLike | None = None,
+    executor: Executor | None = None,
 ) -> Sweep:
     """Call `function(**point, rng=rng)` for every point of a grid and every trial.
 
@@ -218,7 +191,11 @@ def sweep(
     seed : the one seed; a trial's stream depends on (seed, point, trial) alone
     n_jobs : processes, each with one BLAS thread (−1: one for each core)
     cache : folder that keeps every finished trial, so that an interrupted sweep resumes; a change
-        in the source of `function` or of `utils` starts afresh
+        in the source of `function`, of what it calls or of `utils` starts afresh. It keeps
+        numbers, texts, arrays, lists, tuples, mappings and records
+    executor : any `concurrent.futures.Executor` whose workers have this package, instead of
+        processes on this machine; on a cluster
+        `dask.distributed.Client(address).get_executor(pure=False)`
 
     Examples
     --------
@@ -234,29 +211,36 @@ def sweep(
     trials, seed = check_integer("trials", trials, 1), check_integer("seed", seed, 0)
     if check_integer("n_jobs", n_jobs, -1) == 0:
         raise ValueError("n_jobs = 0 is not allowed: n_jobs must be −1 or at least 1")
+    check_is("executor", executor, Executor | None, "a concurrent.futures.Executor or None")
     axes, points, places = _expand(grid)
-    tasks = [
-        (function, point, _stream(seed, point, place, trial))
-        for point, place in zip(points, places, strict=True)
-        for trial in range(trials)
-    ]
-    files: list[Path] = []
+    tasks: list[Trial] = []
+    for point, place in zip(points, places, strict=True):
+        stream = _stream(point, place)
+        tasks += [Trial(len(tasks) + k, point, seed, (*stream, k)) for k in range(trials)]
+    done: dict[int, tuple[Any, float]] = {}
+    store, keys = None, []
     if cache is not None:
-        check_is("cache", cache, str | os.PathLike, "a path or None")
-        folder = _cache_folder(cache, function)
-        files = [
-            folder / f"{joblib.hash((point, seed, stream.spawn_key))}.pkl"
-            for _, point, stream in tasks
-        ]
-    done = {k: pickle.loads(file.read_bytes()) for k, file in enumerate(files) if file.exists()}
-    todo = [(k, *task) for k, task in enumerate(tasks) if k not in done]
-    workers = joblib.Parallel(min(n_jobs, len(tasks)), return_as="generator_unordered")
-    finished = workers(joblib.delayed(_run)(*task) for task in todo)
-    for k, result in tqdm(finished, total=len(todo), unit="trial", disable=None):
-        done[k] = result
-        if files:
-            unfinished = files[k].with_suffix(f".{os.getpid()}")
-            unfinished.write_bytes(pickle.dumps(result))
-            unfinished.replace(files[k])
-    flat = [done[k] for k in range(len(tasks))]
-    return Sweep(axes, points, [flat[k : k + trials] for k in range(0, len(flat), trials)])
+        store = _store(check_is("cache", cache, str | os.PathLike, "a path or None"), function)
+        keys = _keys(seed, tasks)
+        kept = store.read(set(keys))
+        done = {
+            task.number: kept[key] for task, key in zip(tasks, keys, strict=True) if key in kept
+        }
+    todo = [task for task in tasks if task.number not in done]
+    with tqdm(total=len(todo), unit="trial", disable=None) as progress:
+
+        def keep(number: int, result: Any, seconds: float) -> None:
+            if number not in done:
+                if store:
+                    store.keep(keys[number], result, seconds)
+                done[number] = result, seconds
+                progress.update()
+
+        try:
+            gather(function, todo, keep, n_jobs=n_jobs, executor=executor)
+        finally:
+            if store:
+                store.close()
+    rows = [[done[k + j] for j in range(trials)] for k in range(0, len(tasks), trials)]
+    results = [[result for result, _ in row] for row in rows]
+    return Sweep(axes, points, results, [[seconds for _, seconds in row] for row in rows])
