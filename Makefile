@@ -1,6 +1,7 @@
 # Each target sets up whatever it needs first. CHAPTERS="chapters/01_model.ipynb" restricts
 # `notebooks`, PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`,
-# `check` and `mutants`, ONLY="name name" restricts `reproduce`, PROFILE=quick makes it small.
+# `check` and `mutants`, ONLY="name name" restricts `reproduce`, PROFILE=quick makes it small,
+# EXECUTOR=tcp://host:8786 sends it to a Dask cluster.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -41,7 +42,7 @@ lower-bounds: .venv/book
 	@$(BIN)/python -m scripts.lower_bounds
 
 reproduce: .venv/book
-	@$(BIN)/python -m scripts.reproduce --profile $(PROFILE) $(ONLY)
+	@$(BIN)/python -m scripts.reproduce --profile $(PROFILE) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ONLY)
 
 fresh-seeds: .venv/test
 	@NEEDLE_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --junitxml=_build/reports/fresh-seeds.xml tests/utils utils

@@ -17,7 +17,7 @@ import time
 import tomllib
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from pathlib import Path
 
 import pytest
@@ -94,6 +94,7 @@ def judge(mutant: Mutant) -> tuple[str | None, float]:
     Runs in a process of its own, forked after the libraries have been imported and `utils` has not.
     """
     start, killer = time.perf_counter(), Killer()
+    current_process()._config["daemon"] = False  # or no test could start a process
     signal.signal(signal.SIGALRM, out_of_time)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

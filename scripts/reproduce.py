@@ -1,49 +1,50 @@
-"""Run the experiments of the book at full scale and store their results: `make reproduce`."""
+"""Run the experiments of the book at full scale and store their results: `make reproduce`.
+
+    python -m scripts.reproduce [NAME ...] [--profile quick] [--executor tcp://scheduler:8786]
+
+What is run stands in `experiments/*.toml`, one table an experiment, and how one trial is drawn in
+the functions beside. Trials are kept as they finish, so that an interrupted run goes on where it
+was; delete `_build/sweeps` to start afresh. Results go to `utils/results/NAME.csv`, those of the
+quick profile to `_build/quick`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import dataclasses
-import importlib
 import io
 import math
+import os
 import platform
+import sys
 import time
 import tomllib
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from utils.results import QUANTITY
-from utils.sweep import Sweep, sweep
+from scripts.experiments import catalogue, chosen, function_of, source_of
+from utils.fingerprint import package_source
+from utils.results import QUANTITY, stored
+from utils.sweep import Sweep, SweepError, sweep
 
 HERE = Path(__file__).resolve().parent.parent
 CACHE = HERE / "_build" / "sweeps"
-
-
-def catalogue() -> dict[str, dict[str, Any]]:
-    """All experiments by name, from the tables beside their functions."""
-    found: dict[str, dict[str, Any]] = {}
-    for file in sorted((HERE / "experiments").glob("*.toml")):
-        for name, entry in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            if name in found:
-                raise ValueError(f"experiment {name!r} is defined twice, the second in {file.name}")
-            found[name] = entry
-    return found
+RESULTS = HERE / "utils" / "results"
 
 
 def run(entry: Mapping[str, Any], profile: str, **options: Any) -> Sweep:
     """All trials of one experiment."""
-    module, function = entry["function"].split(":")
-    chosen = {**entry, **(entry["quick"] if profile == "quick" else {})}
+    table = chosen(entry, profile)
     return sweep(
-        getattr(importlib.import_module(module), function),
-        chosen.get("points") or chosen["grid"],
-        trials=chosen["trials"],
+        function_of(entry["function"]),
+        table.get("points") or table["grid"],
+        trials=table["trials"],
         seed=entry["seed"],
         **options,
     )
@@ -70,42 +71,108 @@ def _named(trial: Any) -> dict[str, float]:
     return {name: float(x) for name, x in trial.items() if isinstance(x, int | float | np.number)}
 
 
-def write(name: str, table: list[dict[str, Any]], facts: Mapping[str, str], folder: Path) -> Path:
+def facts(entry: Mapping[str, Any], result: Sweep, wall: float, where: str) -> dict[str, str]:
+    """What a reader of the numbers may ask: of what code, on what machine, how long, when."""
+    project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {
+        "about": entry["about"],
+        "function": entry["function"],
+        "source": source_of(function_of(entry["function"])),
+        "version": f"{project['version']}, utils {package_source(HERE / 'utils')[:8]}",
+        "machine": f"{where}; {platform.machine()}, Python {platform.python_version()}, "
+        f"NumPy {np.__version__}",
+        "seconds": f"{wall:.0f}",
+        "cpu seconds": f"{sum(map(sum, result.seconds)):.1f}",
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def write(name: str, table: list[dict[str, Any]], said: Mapping[str, str], folder: Path) -> Path:
     """The tidy file of one experiment, its facts first."""
     text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in facts.items())
+    text.writelines(f"# {key}: {value}\n" for key, value in said.items())
     names = list(dict.fromkeys(key for row in table for key in row if key not in QUANTITY))
     writer = csv.DictWriter(text, [*names, *QUANTITY], lineterminator="\n")
     writer.writeheader()
     writer.writerows(table)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}.csv"
-    file.write_text(text.getvalue(), encoding="utf-8")
+    unfinished = file.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(text.getvalue(), encoding="utf-8")
+    unfinished.replace(file)
     return file
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def connect(address: str) -> tuple[Executor, int]:
+    """A Dask cluster as an executor, and how many trials it runs at once."""
+    try:
+        from distributed import Client
+    except ImportError:
+        message = (
+            "EXECUTOR needs the extra `cluster`: pip install 'attention-and-the-needle[cluster]'"
+        )
+        raise SystemExit(message) from None
+    try:
+        client = Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"EXECUTOR = {address!r}: no scheduler answers there ({error})") from None
+    return client.get_executor(pure=False), sum(client.nthreads().values())
+
+
+def expected(name: str) -> float:
+    """CPU seconds that the stored run took; 60 where nobody knows."""
+    try:
+        known = stored(name).facts
+    except ValueError:
+        return 60.0
+    return float(known.get("cpu seconds") or 2 * float(known.get("seconds", 30)))
+
+
+def span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("only", nargs="*", help="names of experiments (default: all)")
     parser.add_argument("--profile", choices=("full", "quick"), default="full")
+    parser.add_argument("--executor", default="", help="address of a Dask scheduler")
     options = parser.parse_args()
-    known = catalogue()
-    unknown = [name for name in options.only if name not in known]
-    if unknown:
+    try:
+        known = catalogue()
+    except ValueError as error:
+        parser.error(str(error))
+    if unknown := [name for name in options.only if name not in known]:
         parser.error(f"unknown experiments {unknown}; there are {sorted(known)}")
-    quick = options.profile == "quick"
-    folder = HERE / ("_build/quick" if quick else "utils/results")
-    for name in options.only or known:
+    quick, names = options.profile == "quick", options.only or list(known)
+    executor, workers = connect(options.executor) if options.executor else (None, os.cpu_count())
+    where = f"a cluster of {workers}" if executor else f"{workers} cores"
+    left = {name: (2.0 if quick else expected(name)) / max(workers or 1, 1) for name in names}
+    spent, planned, failed = 0.0, 0.0, []
+    for number, name in enumerate(names, 1):
+        pace = spent / planned if planned else 1.0
+        rest = span(pace * sum(left.values()))
+        print(f"{number} of {len(names)}: {name} (about {rest} left in all)", flush=True)
         start = time.monotonic()
-        result = run(known[name], options.profile, cache=CACHE)
-        facts = {
-            "about": known[name]["about"],
-            "machine": f"{platform.machine()}, Python {platform.python_version()}",
-            "seconds": f"{time.monotonic() - start:.0f}",
-            "date": datetime.now(UTC).date().isoformat(),
-        }
-        print(write(name, rows(result, known[name]["seed"]), facts, folder).relative_to(HERE))
+        try:
+            result = run(known[name], options.profile, cache=CACHE, executor=executor)
+        except KeyboardInterrupt:
+            print("interrupted; all that had finished is kept: the same command goes on from here")
+            return 130
+        except SweepError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        wall = time.monotonic() - start
+        spent, planned = spent + wall, planned + left.pop(name)
+        said = facts(known[name], result, wall, where)
+        folder = HERE / "_build" / "quick" if quick else RESULTS
+        file = write(name, rows(result, known[name]["seed"]), said, folder)
+        print(f"  {file.relative_to(HERE)}: {span(wall)}, {said['cpu seconds']} CPU seconds")
+    if failed:
+        print(f"failed: {', '.join(failed)}; the others are stored")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -100,7 +100,7 @@ def _sources(function: Callable, seen: set[int]) -> Iterator[str]:
             yield value_key(
                 "a default", list(default.items() if isinstance(default, dict) else default)
             )
-    for name, value in sorted(_outer(function).items()):
+    for name, value in sorted(outer_values(function).items()):
         yield name
         yield from _content(name, value, seen)
 
@@ -134,12 +134,12 @@ def _class(kind: type, seen: set[int]) -> Iterator[str]:
         yield kind.__qualname__
     for name, value in sorted(vars(kind).items()):
         if inspect.isfunction(value) and value.__module__ == kind.__module__:
-            for outer, used in sorted(_outer(value).items()):
+            for outer, used in sorted(outer_values(value).items()):
                 yield f"{name} {outer}"
                 yield from _content(outer, used, seen)
 
 
-def _outer(function: Callable) -> Mapping[str, Any]:
+def outer_values(function: Callable) -> Mapping[str, Any]:
     """The global and enclosing values that a function refers to, also from functions inside it."""
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     found = {name: function.__globals__[name] for name in names if name in function.__globals__}

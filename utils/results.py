@@ -33,12 +33,14 @@ class Stored:
     facts : version, machine, duration and date of the run
     points : the parameters of every point
     estimates : for each point, quantity → Estimate
+    seed : the one seed of the run
     """
 
     name: str
     facts: Mapping[str, str]
     points: Sequence[Mapping[str, Any]]
     estimates: Sequence[Mapping[str, Estimate]]
+    seed: int | None = None
 
     def at(self, **parameters: Any) -> list[tuple[Mapping[str, Any], Mapping[str, Estimate]]]:
         """The pairs (point, estimates) with these parameters, in the stored order."""
@@ -77,12 +79,14 @@ def stored(name: str) -> Stored:
     lines = (folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     facts = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
     groups: dict[tuple, dict[str, Estimate]] = {}
+    seed = None
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        seed = int(row["seed"])
         point = tuple((key, _plain(value)) for key, value in row.items() if key not in QUANTITY)
         groups.setdefault(point, {})[row["quantity"]] = Estimate(
             float(row["estimate"]), float(row["standard_error"]), int(row["trials"])
         )
-    return Stored(name, facts, [dict(point) for point in groups], list(groups.values()))
+    return Stored(name, facts, [dict(point) for point in groups], list(groups.values()), seed)
 
 
 def _plain(text: str) -> Any:
