@@ -108,6 +108,32 @@ class Training:
     test_error: float
 
 
+@dataclass(frozen=True)
+class Descent:
+    """Query, readout and intercept after `steps` steps of descent on one training set.
+
+    Attributes
+    ----------
+    steps : steps taken
+    train_loss, train_error : mean loss without the decay term, and share of wrong labels
+    query_cos, readout_cos : cosines of q and w with ξ
+    query_norm, readout_norm, overlap : |q|, |w| and ⟨q, w⟩
+    bias : the intercept b
+    test_error : probability of a wrong label on a fresh bag
+    """
+
+    steps: int
+    train_loss: float
+    train_error: float
+    query_cos: float
+    readout_cos: float
+    query_norm: float
+    readout_norm: float
+    overlap: float
+    bias: float
+    test_error: float
+
+
 class ConvergenceError(RuntimeError):
     """A solver stopped short of its tolerance; `estimate` is the best answer it had."""
 

@@ -129,7 +129,7 @@ def _score(bag: Bag, frame: Frame, height: float) -> tuple[Array, Array]:
     return mean, frame.rest * np.sqrt(bag.all[0, 2])
 
 
-def _steps(bag: Bag, frame: Frame, h: dict[str, float]) -> dict[str, tuple[Array, ...]]:
+def products(bag: Bag, frame: Frame, h: dict[str, float]) -> dict[str, tuple[Array, ...]]:
     """Coefficients of 1, e, e² in what the pull multiplies; a needle adds `h` along ξ, q and w."""
     N, M, c, w, a = bag.needles, bag.all, frame.along, frame.rest, h["w"]
     t0, r2 = c * M[1, 1] + a * N[0, 1], M[0, 2]
@@ -186,7 +186,7 @@ def drift(state: State, model: SparseTokens, cloud: Cloud, loss: str, rates: Rat
         mean, spread = _score(bag, frame, height["w"])
         pull = gradient(mean[:, None] + state.bias + spread[:, None] * e, bag.y)
         first, second = powers @ pull.T, powers @ (pull * pull).T
-        steps = _steps(bag, frame, height)
+        steps = products(bag, frame, height)
 
         def mean_of(name: str, pulls: Array, steps: dict = steps) -> float:
             parts = zip(pulls, steps[name], strict=False)
