@@ -109,29 +109,18 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Descent:
-    """Query, readout and intercept after `steps` steps of descent on one training set.
+class Descent(Training):
+    """The same after descent on one training set of `samples` bags per dimension.
 
     Attributes
     ----------
     steps : steps taken
     train_loss, train_error : mean loss without the decay term, and share of wrong labels
-    query_cos, readout_cos : cosines of q and w with ξ
-    query_norm, readout_norm, overlap : |q|, |w| and ⟨q, w⟩
-    bias : the intercept b
-    test_error : probability of a wrong label on a fresh bag
     """
 
     steps: int
     train_loss: float
     train_error: float
-    query_cos: float
-    readout_cos: float
-    query_norm: float
-    readout_norm: float
-    overlap: float
-    bias: float
-    test_error: float
 
 
 class ConvergenceError(RuntimeError):

@@ -150,7 +150,7 @@ def simulate_descent(
             raise ConvergenceError(f"descent diverges at step {count}; take smaller rates", records)
         slope = gradient(X, y, q, w, b, loss=loss, decay=decay)
         if count in counts:
-            records.append(_record(model, count, slope, q, w, b, rng))
+            records.append(_record(model, n / d, count, slope, q, w, b, rng))
         q, w, b = q - rate_q * slope.q, w - rate_w * slope.w, b - rate_b * slope.b
     return records
 
@@ -167,7 +167,7 @@ def _tokens(model: SparseTokens, n: int, d: int, rng: np.random.Generator) -> tu
 
 
 def _record(
-    model: SparseTokens, steps: int, slope: Gradient, q: Array, w: Array, b: float,
+    model: SparseTokens, samples: float, steps: int, slope: Gradient, q: Array, w: Array, b: float,
     rng: np.random.Generator,
 ) -> Descent:  # fmt: skip
     size, norm = math.sqrt(q @ q), math.sqrt(w @ w)
@@ -177,6 +177,7 @@ def _record(
     third = math.sqrt(max(norm**2 - w[0] ** 2 - second**2, 0.0))
     law = attention(model, temperature=size, cos=cos)
     return Descent(
+        samples=samples,
         steps=steps,
         train_loss=slope.loss,
         train_error=slope.error,

@@ -95,7 +95,7 @@ def test_the_test_error_is_that_of_fresh_bags():
     X, y = training_batch._tokens(model, 40, 8, rng)
     q, w, b = rng.normal(size=8), rng.normal(size=8), -0.4
     slope = gradient(X, y, q, w, b)
-    record = training_batch._record(model, 0, slope, q, w, b, rng)
+    record = training_batch._record(model, 5.0, 0, slope, q, w, b, rng)
     fresh = model.sample(40_000, 8, rng)
     error = gradient(fresh.X, fresh.y, q, w, b).error
     assert record.test_error == pytest.approx(error, abs=5 * 0.5 / 200)
