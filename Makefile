@@ -17,6 +17,7 @@ export PYTHONUTF8 = 1
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
+	@$(BIN)/python -m scripts.live_assets
 	@$(BIN)/python -m scripts.build_book
 
 serve: book

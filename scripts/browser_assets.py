@@ -64,7 +64,8 @@ def fetch(name: str, version: str, integrity: str, folder: Path) -> Path:
 def main() -> None:
     if STAMP.exists() and STAMP.read_text() == stamp_text():
         return
-    shutil.rmtree(VENDOR, ignore_errors=True)
+    for folder in (SITE, TESTS):
+        shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
         for name, package in json.loads(LOCK.read_text())["packages"].items():
             print(f"fetching {name} {package['version']}", flush=True)

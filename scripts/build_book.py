@@ -27,6 +27,7 @@ from typing import Any
 import nbformat
 import yaml
 
+from scripts import live_pages
 from scripts.browser_assets import SITE
 from scripts.run_notebooks import ROOT, run, write
 from scripts.statements import statements_page
@@ -119,11 +120,12 @@ def execute_chapters(paths: list[Path]) -> dict[str, Path]:
     if kept := len(paths) - len(missing):
         print(f"{kept} chapter(s) unchanged since their last execution")
 
-    def save(path: Path, text: str, seconds: float) -> str:
+    def save(path: Path, text: str, seconds: float, each: list[float]) -> str:
         record = {
             "seconds": round(seconds, 1),
             "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
-            "cells": sum(c.cell_type == "code" for c in nbformat.reads(text, 4).cells),
+            "cells": len(each),
+            "each": each,
         }
         write(copies[path].with_suffix(".json"), json.dumps(record))
         write(copies[path], text)
@@ -193,6 +195,10 @@ def stage(pages: list[str], stored: bool = False) -> None:
 
         explore_data.stage(SOURCE / "_static")
     shutil.copytree(SITE, SOURCE / "_vendor" / "site")
+    records = {
+        stem: json.loads(copy.with_suffix(".json").read_text()) for stem, copy in copies.items()
+    }
+    live_pages.stage(SOURCE, notebooks, {stem: r.get("each", []) for stem, r in records.items()})
 
 
 def sphinx(builder: str, target: Path) -> int:

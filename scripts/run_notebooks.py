@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ def limit_threads(workers: int) -> None:
     os.environ["LOKY_MAX_CPU_COUNT"] = str(max(1, (os.cpu_count() or 1) // workers))
 
 
-def execute(path: Path) -> tuple[str, float]:
-    """Execute one notebook in a fresh kernel; return its stable text and the seconds it took."""
+def execute(path: Path) -> tuple[str, float, list[float]]:
+    """Execute one notebook in a fresh kernel; its stable text, its seconds, those of each cell."""
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
@@ -61,13 +62,25 @@ def execute(path: Path) -> tuple[str, float]:
             notebook,
             timeout=CELL_TIMEOUT,
             kernel_name="python3",
-            record_timing=False,
             coalesce_streams=True,
             extra_arguments=["--log-level=ERROR"],
             resources={"metadata": {"path": str(path.parent)}},
         )
         client.execute()
-    return stable_text(notebook), time.perf_counter() - start
+    spent = time.perf_counter() - start
+    each = [cell_seconds(cell) for cell in notebook.cells if cell.cell_type == "code"]
+    return stable_text(notebook), spent, each
+
+
+def cell_seconds(cell: Any) -> float:
+    """How long a cell was executed, by the timings of its kernel, which leave the notebook here."""
+    times = cell.metadata.pop("execution", {})
+    try:
+        start, end = (times[f"iopub.status.{word}"] for word in ("busy", "idle"))
+    except KeyError:
+        return 0.0
+    moments = [datetime.fromisoformat(moment.replace("Z", "+00:00")) for moment in (start, end)]
+    return round((moments[1] - moments[0]).total_seconds(), 2)
 
 
 def stable_text(notebook: Any) -> str:
@@ -114,11 +127,14 @@ def write(path: Path, text: str) -> bool:
 
 
 def run(
-    paths: Iterable[Path], save: Callable[[Path, str, float], str], workers: int | None = None
+    paths: Iterable[Path],
+    save: Callable[[Path, str, float, list[float]], str],
+    workers: int | None = None,
 ) -> list[str]:
     """Execute notebooks in parallel, with a progress line each; return the names that failed.
 
-    `save(path, text, seconds)` stores a result and returns a word for the progress line.
+    `save(path, text, seconds, each)` stores a result, with the seconds of each code cell, and
+    returns a word for the progress line.
     """
     paths = list(paths)
     workers = max(1, min(workers or os.cpu_count() or 1, len(paths)))
@@ -129,8 +145,8 @@ def run(
         for count, future in enumerate(as_completed(pending), 1):
             path = pending[future]
             try:
-                text, seconds = future.result()
-                line = f"{seconds:6.1f} s  {save(path, text, seconds)}"
+                text, seconds, each = future.result()
+                line = f"{seconds:6.1f} s  {save(path, text, seconds, each)}"
             except Exception as error:
                 failed.append(path.name)
                 line = f"FAILED\n{COLOR.sub('', str(error))}"
@@ -148,7 +164,7 @@ def main() -> int:
         if not path.is_file():
             parser.error(f"{path} does not exist")
 
-    def save(path: Path, text: str, seconds: float) -> str:
+    def save(path: Path, text: str, seconds: float, each: list[float]) -> str:
         return "updated" if write(path, text) else "unchanged"
 
     failed = run(paths, save, arguments.workers)

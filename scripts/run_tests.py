@@ -65,7 +65,7 @@ def pytest(name: str, *arguments: str) -> Count:
 def unit() -> Count:
     later = [
         f"--ignore=tests/book/test_{name}.py"
-        for name in ("contract", "site", "browser", "explorers")
+        for name in ("contract", "site", "browser", "explorers", "live")
     ]
     return pytest("unit", "-n", "2", *later)
 
@@ -100,6 +100,16 @@ def browser() -> Count:
 
 
 BROWSER = [f"tests/book/test_{name}.py" for name in ("browser", "explorers")]
+
+
+def live() -> Count:
+    """Python in a browser; LIVE=0 leaves it out of the pages and of the tests."""
+    if SKIP_BROWSER:
+        print("left out: SKIP_BROWSER is set")
+        return Count(skipped=1)
+    return pytest("live", "tests/book/test_live.py")
+
+
 WORKFLOWS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))
 STEPS: dict[str, Callable[[], Count]] = {
     "lint": lambda: command("ruff", "check", "."),
@@ -111,11 +121,15 @@ STEPS: dict[str, Callable[[], Count]] = {
     ),
     "unit tests": unit,
     "contract": lambda: pytest("contract", "tests/book/test_contract.py"),
-    "assets": lambda: command("python", "-m", "scripts.browser_assets"),
+    "assets": lambda: (
+        command("python", "-m", "scripts.browser_assets")
+        + command("python", "-m", "scripts.live_assets")
+    ),
     "book": lambda: command("python", "-m", "scripts.build_book"),
     "notebooks": notebooks,
     "site": lambda: pytest("site", "tests/book/test_site.py"),
     "browser": browser,
+    "live": live,
 }
 
 

@@ -1,0 +1,122 @@
+// What a cell leaves, shown where the book's own output stands; the book's comes back on reset.
+const CLASSES = {
+  stdout: "output stream highlight-myst-ansi notranslate",
+  stderr: "output stderr highlight-myst-ansi notranslate",
+  text: "output text_plain highlight-myst-ansi notranslate",
+  error: "output live-error highlight-myst-ansi notranslate",
+  html: "output text_html",
+};
+
+export class Outputs {
+  constructor(cell) {
+    this.cell = cell;
+    this.stored = cell.querySelector(":scope > div.cell_output");
+    this.shown = this.stored;
+    this.list = [];
+  }
+
+  // The stored output stays, pale, until the first new one, so that the page does not jump.
+  begin() {
+    this.list = [];
+    this.stale = true;
+    this.shown?.classList.add("live-stale");
+  }
+
+  // A box without content, except for the caption of the figure, which the cell does not make.
+  renew() {
+    this.stale = false;
+    const box = document.createElement("div");
+    box.className = "cell_output docutils container live-output";
+    this.figure = this.stored?.querySelector("figure.book-figure")?.cloneNode(true);
+    if (this.figure) {
+      this.plates = [...this.figure.querySelectorAll(".plate")];
+      this.caption = this.figure.querySelector("figcaption");
+      this.alt = this.plates.map((plate) => plate.querySelector("img")?.alt ?? "");
+      this.figure.replaceChildren(this.caption);
+      box.append(this.figure);
+    }
+    this.images = 0;
+    this.replace(box);
+  }
+
+  replace(box) {
+    if (this.shown) this.shown.replaceWith(box);
+    else this.cell.append(box);
+    this.shown = box;
+  }
+
+  add(type, text) {
+    if (this.stale) this.renew();
+    const last = this.list.at(-1);
+    const stream = type === "stdout" || type === "stderr";
+    if (stream && last?.type === type) {
+      last.text += text;
+      this.shown.querySelector(":scope > .output:last-of-type pre").textContent = last.text;
+      return;
+    }
+    this.list.push({ type, text });
+    if (type === "image") this.picture(text);
+    else this.place(this.block(type, text));
+  }
+
+  place(block) {
+    if (this.figure) this.figure.before(block);
+    else this.shown.append(block);
+  }
+
+  block(type, text) {
+    const block = document.createElement("div");
+    block.className = CLASSES[type];
+    if (type === "html") {
+      block.innerHTML = text;
+    } else {
+      const pre = document.createElement("pre");
+      pre.textContent = text;
+      const inner = document.createElement("div");
+      inner.className = "highlight";
+      inner.append(pre);
+      block.append(inner);
+      if (type === "error") block.setAttribute("role", "alert");
+    }
+    return block;
+  }
+
+  picture(content) {
+    const image = document.createElement("img");
+    image.alt = this.alt?.[this.images++] || "A figure without a description, drawn by this cell";
+    const plate = document.createElement("div");
+    plate.className = "plate";
+    plate.append(image);
+    image.onload = () => plate.style.setProperty("--pixels", `${image.naturalWidth}px`);
+    image.src = `data:image/png;base64,${content}`;
+    if (!this.figure) return this.place(plate);
+    let plates = this.figure.querySelector(".plates");
+    if (this.images === 2) {
+      plates = document.createElement("div");
+      plates.className = "plates";
+      this.figure.prepend(plates);
+      plates.append(this.figure.querySelector(":scope > .plate"));
+    }
+    if (plates) plates.append(plate);
+    else this.caption.before(plate);
+  }
+
+  finish() {
+    if (this.stale) this.renew(); // nothing came: nothing is shown
+    this.shown.classList.remove("live-stale");
+  }
+
+  says(word) {
+    return this.list.some(({ type, text }) => type === "error" && text.includes(word));
+  }
+
+  reset() {
+    this.list = [];
+    this.stale = false;
+    if (this.shown === this.stored) this.stored?.classList.remove("live-stale");
+    else if (this.stored) this.replace(this.stored);
+    else this.shown?.remove();
+    this.stored?.classList.remove("live-stale");
+    this.shown = this.stored;
+  }
+}

@@ -1,0 +1,406 @@
+// The page comes alive: its cells can be edited and run by a Python in the reader's browser.
+const fresh = new URL(import.meta.url).search; // one version of all parts
+const [{ Editor }, { highlighted }, store, { Outputs }] = await Promise.all(
+  ["editor", "highlight", "store", "outputs"].map((name) => import(`./${name}.mjs${fresh}`)),
+);
+const BASE = new URL("./", import.meta.url).href;
+const SLOWER = 2.5; // Python in a browser against the machine that built the book, roughly
+const WORTH_SAYING = 8; // seconds of a cell
+const say = (seconds) =>
+  seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;
+const megabytes = (bytes) => (bytes / 1e6).toFixed(bytes < 9.95e6 ? 1 : 0);
+
+function made(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+class Cell {
+  constructor(page, element, number) {
+    Object.assign(this, { page, element, number, state: "stored", seconds: 0 });
+    this.expected = SLOWER * (page.measured[number - 1] ?? 0);
+    const input = element.querySelector("div.cell_input");
+    this.editor = new Editor(input.querySelector("div.highlight"), {
+      label: `Code of cell ${number}`,
+      help: "live-help",
+      highlighted,
+      onrun: (onward) => this.run(onward),
+      onedit: () => this.edited(),
+    });
+    this.outputs = new Outputs(element);
+    this.note = made("span", { className: "live-note" });
+    this.button = made("button", { type: "button", className: "live-run", onclick: () => this.press() });
+    this.above = made("button", { type: "button", onclick: () => page.runAll(number - 1) }, "Run all above");
+    this.back = made("button", { type: "button", onclick: () => this.reset(true) }, "Reset");
+    this.tools = made("div", { className: "live-tools" }, this.button, this.above, this.back, this.note);
+    (input.closest("details") ?? input).after(this.tools);
+    this.show();
+  }
+
+  get busy() {
+    return this.state === "waiting" || this.state === "running";
+  }
+
+  show(note = this.note.textContent) {
+    this.element.dataset.state = this.state;
+    this.button.textContent = this.busy ? "Stop" : "Run";
+    this.button.setAttribute("aria-label", `${this.busy ? "Stop" : "Run"} cell ${this.number}`);
+    this.back.setAttribute("aria-label", `Reset cell ${this.number} to the book's`);
+    this.above.hidden = this.number === 1 || this.busy;
+    this.back.hidden = this.busy || (this.state === "stored" && !this.editor.changed);
+    const ahead = this.expected > WORTH_SAYING ? `takes about ${say(this.expected)} here` : "";
+    this.note.textContent = note || (this.state === "stored" ? ahead : "");
+  }
+
+  edited() {
+    if (!this.busy) this.show(this.editor.changed ? "edited, not run" : "");
+    this.page.keep();
+  }
+
+  press() {
+    if (this.busy) this.page.stop();
+    else this.run(false);
+  }
+
+  run(onward) {
+    if (!this.busy) this.page.enqueue([this]);
+    if (onward) this.page.cells[this.number]?.focus();
+  }
+
+  focus() {
+    const fold = this.element.querySelector("details.folded");
+    if (fold) fold.open = true;
+    this.element.closest(".toggle-hidden")?.querySelector("button.toggle-button")?.click();
+    this.editor.area.focus();
+  }
+
+  wait() {
+    this.state = "waiting";
+    this.show("waiting");
+  }
+
+  begin() {
+    this.state = "running";
+    this.started = performance.now();
+    this.outputs.begin();
+    this.show("running");
+  }
+
+  progress(text) {
+    this.note.textContent = text;
+  }
+
+  finish(good, seconds) {
+    this.outputs.finish();
+    this.state = good ? "live" : "failed";
+    this.seconds = seconds;
+    const missing = !good && this.outputs.says("NameError") && this.page.unrun(this.number);
+    const hint = missing ? "; cells above have not run: “Run all above”" : "";
+    this.show(`${good ? "live" : "failed"} · ${seconds < 9.95 ? seconds.toFixed(2) : Math.round(seconds)} s${hint}`);
+  }
+
+  stopped() {
+    if (this.state === "running") this.outputs.finish();
+    this.state = this.state === "running" ? "failed" : "stored";
+    this.show(this.state === "failed" ? "stopped" : "");
+  }
+
+  reset(keep = false) {
+    this.editor.set(this.editor.saved);
+    this.outputs.reset();
+    this.state = "stored";
+    this.note.textContent = "";
+    this.show();
+    if (keep) this.page.keep();
+  }
+
+  record() {
+    const { state, seconds } = this;
+    const source = this.editor.changed ? this.editor.source : null;
+    return { source, seconds, state: this.busy ? "stored" : state, outputs: this.outputs.list };
+  }
+
+  bring({ source, seconds, state, outputs }) {
+    if (source !== null) this.editor.set(source);
+    if (state === "stored") return this.show(this.editor.changed ? "edited, not run" : "");
+    this.outputs.begin();
+    for (const { type, text } of outputs) this.outputs.add(type, text);
+    this.finish(state === "live", seconds);
+  }
+}
+
+class Page {
+  constructor(block) {
+    this.block = block;
+    this.queue = [];
+    this.calls = new Map();
+    this.count = 0;
+    sessionStorage["needle-tab"] ??= crypto.randomUUID?.() ?? String(Math.random()).slice(2);
+    this.entry = `${sessionStorage["needle-tab"]}:${location.pathname}`;
+    this.measured = block.dataset.seconds.split(" ").map(Number);
+    this.packages = block.dataset.packages.split(" ");
+    this.dress();
+  }
+
+  dress() {
+    document.head.append(made("link", { rel: "stylesheet", href: `${BASE}live.css${fresh}` }));
+    document.querySelector("[data-live=start]").hidden = true;
+    this.status = this.block.querySelector("[role=status]");
+    this.all = made("button", { type: "button", onclick: () => this.runAll(this.cells.length) });
+    this.clear = made("button", { type: "button", onclick: () => this.reset() }, "Reset the page");
+    const help = made("p", { id: "live-help" });
+    help.textContent =
+      "Every cell can be edited. Shift-Enter runs it and goes to the next, Ctrl-Enter runs it and stays. " +
+      "Tab indents; Escape, then Tab, leaves the editor.";
+    this.block.append(made("div", { className: "live-buttons" }, this.all, this.clear), help);
+    this.bar = made("div", { className: "live-bar", hidden: true });
+    this.words = made("span");
+    this.halt = made("button", { type: "button", onclick: () => this.stop() }, "Stop");
+    this.bar.append(this.words, this.halt);
+    document.body.append(this.bar);
+    const blocks = document.querySelectorAll("article div.cell:has(> div.cell_input, > details div.cell_input)");
+    this.cells = [...blocks].map((element, index) => new Cell(this, element, index + 1));
+    const total = this.cells.reduce((sum, cell) => sum + cell.expected, 0);
+    this.all.textContent = `Run all${total > WORTH_SAYING ? ` (about ${say(total)})` : ""}`;
+    setInterval(() => this.tick(), 500);
+  }
+
+  // Announce what has changed; what goes on is told by the bar, silently.
+  announce(words) {
+    this.status.textContent = words;
+  }
+
+  tick() {
+    const cell = this.running;
+    this.bar.hidden = this.ready && !cell;
+    if (cell) {
+      const seconds = (performance.now() - cell.started) / 1000;
+      const about = cell.expected > WORTH_SAYING ? ` of about ${say(cell.expected)}` : "";
+      this.words.textContent = `cell ${cell.number} of ${this.cells.length}: ${seconds.toFixed(0)} s${about}`;
+    }
+    this.halt.hidden = !cell;
+  }
+
+  async manifest() {
+    const cache = await self.caches?.open("needle-live").catch(() => null);
+    const address = `${BASE}manifest.json`;
+    try {
+      const answer = await fetch(address, { cache: "no-cache" });
+      if (!answer.ok) throw Error(`manifest.json could not be fetched (${answer.status})`);
+      await cache?.put(address, answer.clone()).catch(() => {});
+      return answer.json();
+    } catch (error) {
+      const found = await cache?.match(address);
+      if (found) return found.json();
+      throw error;
+    }
+  }
+
+  async start() {
+    this.ready = false;
+    delete this.block.dataset.live;
+    this.phase = "fetching Python";
+    this.bar.hidden = false;
+    try {
+      this.files ??= await this.manifest();
+      this.code ??= await Promise.all(["worker.mjs", "store.mjs"].map(async (name) => {
+        const answer = await fetch(`${BASE}${name}${fresh}`);
+        if (!answer.ok) throw Error(`${name} could not be fetched (${answer.status})`);
+        return URL.createObjectURL(new Blob([await answer.text()], { type: "text/javascript" }));
+      }));
+    } catch (error) {
+      return this.fail(`Python could not be fetched: ${error.message}`);
+    }
+    const [worker, parts] = this.code;
+    this.worker = new Worker(worker, { type: "module" });
+    this.worker.onmessage = ({ data }) => this[`on_${data.kind}`](data);
+    this.worker.onerror = (event) => this.fail(`Python broke down: ${event.message || "no reason given"}`);
+    this.worker.postMessage({
+      kind: "start", base: BASE, manifest: this.files, packages: this.packages, entry: this.entry, store: parts,
+    });
+  }
+
+  on_progress({ bytes }) {
+    if (this.ready) return;
+    const total = Number(this.block.dataset.bytes);
+    const known = Math.min(bytes, total);
+    this.words.textContent = `${this.phase}: ${megabytes(known)} of ${megabytes(total)} MB`;
+  }
+
+  on_state({ words }) {
+    this.phase = words;
+    this.words.textContent = words;
+  }
+
+  on_ready({ lost, latest, python }) {
+    this.ready = true;
+    this.block.dataset.live = "ready";
+    const after = latest ? ` Its variables are as they were after cell ${latest}.` : "";
+    const without = lost?.length ? ` Not kept: ${lost.join(", ")}.` : "";
+    this.announce(`Python ${python} runs in this browser.${after}${without}`);
+    this.tick();
+    for (const message of this.calls.values()) this.worker.postMessage(message.sent);
+    this.next();
+  }
+
+  on_output({ id, type, text }) {
+    const cell = this.running;
+    if (cell?.id !== id) return;
+    if (type === "progress") cell.progress(text);
+    else cell.outputs.add(type, text);
+  }
+
+  on_done({ id, good, seconds }) {
+    const cell = this.running;
+    if (cell?.id !== id) return;
+    this.running = null;
+    cell.finish(good, seconds);
+    if (!good) {
+      for (const other of this.queue.splice(0)) other.stopped();
+      this.announce(`Cell ${cell.number} failed.`);
+    } else if (!this.queue.length) this.announce(`Cell ${cell.number} has run.`);
+    this.keep();
+    this.next();
+  }
+
+  on_answer({ id, value, error }) {
+    const call = this.calls.get(id);
+    this.calls.delete(id);
+    if (error === undefined) call?.resolve(value);
+    else call?.reject(Error(error));
+  }
+
+  on_failure({ words }) {
+    this.fail(words);
+  }
+
+  fail(words) {
+    this.worker?.terminate();
+    this.ready = false;
+    for (const cell of [this.running, ...this.queue.splice(0)]) cell?.stopped();
+    this.running = null;
+    for (const call of this.calls.values()) call.reject(Error(words));
+    this.calls.clear();
+    this.bar.hidden = true;
+    this.block.dataset.live = "failed";
+    this.announce(words);
+    const button = document.querySelector("[data-live=start]");
+    Object.assign(button, { hidden: false, textContent: "Try again" });
+    button.onclick = () => {
+      button.hidden = true;
+      this.files = null;
+      this.start();
+    };
+  }
+
+  enqueue(cells) {
+    for (const cell of cells.filter((cell) => !cell.busy)) {
+      cell.wait();
+      this.queue.push(cell);
+    }
+    this.next();
+  }
+
+  next() {
+    if (!this.ready || this.running || !this.queue.length) return;
+    const cell = (this.running = this.queue.shift());
+    cell.begin();
+    cell.id = ++this.count;
+    this.worker.postMessage({ kind: "run", id: cell.id, number: cell.number, source: cell.editor.source });
+    this.tick();
+  }
+
+  unrun(number) {
+    return this.cells.slice(0, number - 1).some((cell) => cell.state === "stored");
+  }
+
+  runAll(count) {
+    this.enqueue(this.cells.slice(0, count));
+  }
+
+  // A page without special headers cannot interrupt a thread: it is ended, and another one begins
+  // with the variables as they were kept last.
+  stop() {
+    const told = this.running ? `Cell ${this.running.number} was stopped; Python starts again.` : "";
+    this.restart(told || "Stopped.", Boolean(this.running) || !this.ready);
+  }
+
+  restart(words, anew) {
+    for (const cell of [this.running, ...this.queue.splice(0)]) cell?.stopped();
+    this.running = null;
+    this.announce(words);
+    if (anew) {
+      this.worker?.terminate();
+      for (const call of this.calls.values()) call.reject(Error(words));
+      this.calls.clear();
+      this.start();
+    }
+  }
+
+  async reset() {
+    this.worker?.terminate();
+    for (const cell of this.cells) cell.reset();
+    await this.forget();
+    this.restart("The page is as the book has it; Python starts anew.", true);
+    delete sessionStorage[`needle-live:${location.pathname}`];
+  }
+
+  forget() {
+    clearTimeout(this.timer);
+    const names = ["pages", "variables"];
+    return Promise.all(names.map((name) => store.drop(name, this.entry))).catch(() => {});
+  }
+
+  keep() {
+    sessionStorage[`needle-live:${location.pathname}`] = "yes";
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.save(), 300);
+  }
+
+  save() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    const cells = this.cells.map((cell) => cell.record());
+    return store.save("pages", this.entry, { cells }).catch(() => {});
+  }
+
+  async bring() {
+    const record = await store.load("pages", this.entry).catch(() => null);
+    if (record?.cells.length === this.cells.length) {
+      this.cells.forEach((cell, index) => cell.bring(record.cells[index]));
+    }
+  }
+
+  call(kind, more) {
+    return new Promise((resolve, reject) => {
+      const sent = { kind, id: `call ${++this.count}`, ...more };
+      this.calls.set(sent.id, { resolve, reject, sent });
+      if (this.ready) this.worker.postMessage(sent);
+    });
+  }
+
+  // Before the reader turns to another page: what has been computed is kept first.
+  async leave(event) {
+    const link = event.target.closest?.("a[href]");
+    const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button);
+    if (!link || !plain || link.target || event.defaultPrevented || !this.ready || this.running) return;
+    const target = new URL(link.href);
+    if (target.origin !== location.origin || target.pathname === location.pathname) return;
+    if (!sessionStorage[`needle-live:${location.pathname}`]) return;
+    event.preventDefault();
+    const patience = new Promise((resolve) => setTimeout(resolve, 2000));
+    await Promise.race([Promise.all([this.save(), this.call("keep")]), patience]).catch(() => {});
+    location.href = target.href;
+  }
+}
+
+export async function start(block) {
+  const page = new Page(block);
+  store.sweep().catch(() => {});
+  await page.bring();
+  page.start();
+  document.addEventListener("click", (event) => page.leave(event));
+  window.addEventListener("pagehide", () => page.timer && page.save());
+  return { python: (code) => page.call("python", { code }), page };
+}

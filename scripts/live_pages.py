@@ -1,0 +1,101 @@
+"""Put beside the pages what a browser needs to run them: parts, packages, functions of the book.
+
+What does not depend on the book is fetched by `scripts/live_assets.py`; here the functions of
+`utils` are packed, the files of the page are added, and it is written down what each chapter needs.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scripts.live_assets import EPOCH, ROOT, SITE, WANTED, complete, save, sha256
+
+PARTS = ROOT / "_live"
+ALWAYS = {"numpy", "scipy", "matplotlib", "joblib", "threadpoolctl", "tqdm"}
+OPTIONAL = {"matplotlib_inline", "anywidget", "ipywidgets", "traitlets", "IPython"}
+
+
+def imports(source: str, seen: set[str]) -> Iterator[str]:
+    """The packages that some code needs when it is run, through the modules of utils too."""
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            inside = f"utils.{node.module or ''}".strip(".") if node.level else str(node.module)
+            names = [inside, *(f"{inside}.{alias.name}" for alias in node.names)]
+        for name in names:
+            module = ROOT / f"{name.replace('.', '/')}.py"
+            if not name.startswith("utils"):
+                yield name.split(".")[0]
+            elif module.is_file() and name not in seen:
+                seen.add(name)
+                yield from imports(module.read_text(encoding="utf-8"), seen)
+
+
+def needs(notebook: Path, entries: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The packages of the lock that a chapter needs, and the modules that are nowhere in it."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    lines = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    asked = set(imports("\n".join(lines), set())) - {"utils", "experiments"}
+    known = {module: name for name, entry in entries.items() for module in entry["imports"]}
+    packages = {known[module] for module in asked if module in known}
+    missing = asked - set(known) - sys.stdlib_module_names - OPTIONAL
+    return sorted(packages | ALWAYS), sorted(missing)
+
+
+def closure(names: list[str], entries: dict[str, Any]) -> set[str]:
+    found: set[str] = set()
+    for name in names:
+        found |= {name} | closure(entries[name]["depends"], entries)
+    return found
+
+
+def book_zip() -> bytes:
+    """The functions of the book with their stored results, and what runs the cells."""
+    target = io.BytesIO()
+    files = {path.relative_to(ROOT): path for path in sorted((ROOT / "utils").rglob("*"))}
+    files[Path("kernel.py")] = PARTS / "kernel.py"
+    with zipfile.ZipFile(target, "w") as packed:
+        for name, path in files.items():
+            if path.suffix in (".py", ".csv"):
+                entry = zipfile.ZipInfo(name.as_posix(), EPOCH)
+                packed.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    return target.getvalue()
+
+
+def stage(source: Path, notebooks: Iterable[Path], seconds: dict[str, list[float]]) -> None:
+    """Put beside the sources of the pages what the site serves and what the button says."""
+    if not WANTED:
+        return
+    if not complete():
+        raise SystemExit("Python for the browser is not complete: run scripts/live_assets.py")
+    target = source / "_live" / "live"
+    shutil.copytree(SITE, target)
+    for path in sorted(PARTS.iterdir()):
+        if path.suffix in (".mjs", ".css"):
+            shutil.copy(path, target)
+    save(target / "book.zip", book_zip())
+    contents = {path.name: path.read_bytes() for path in sorted(target.iterdir())}
+    manifest = {n: {"sha256": sha256(c), "size": len(c)} for n, c in contents.items()}
+    save(target / "manifest.json", json.dumps(manifest, indent=1).encode())
+    entries = json.loads(contents["packages.json"])["packages"]
+    first = sum(len(contents[n]) for n in contents if n.startswith(("pyodide", "python", "book")))
+    chapters = {}
+    for path in notebooks:
+        packages, missing = needs(path, entries)
+        wheels = sum(manifest[entries[n]["file_name"]]["size"] for n in closure(packages, entries))
+        chapters[f"chapters/{path.stem}"] = {
+            **{"packages": packages, "missing": missing, "bytes": first + wheels},
+            "seconds": seconds.get(path.stem, []),
+        }
+    version = sha256(b"".join(contents[n] for n in contents if n.endswith((".mjs", ".css"))))[:12]
+    save(source / "_live.json", json.dumps({"version": version, "chapters": chapters}).encode())
