@@ -91,6 +91,37 @@ def show_figures(emit: Emit) -> None:
         pyplot.close("all")
 
 
+def stand_in() -> None:
+    """Widgets without a kernel behind them: the page draws their placeholders itself."""
+
+    class AnyWidget:
+        def __init__(self, **traits: Any) -> None:
+            self.__dict__.update(traits)
+
+        def add_class(self, name: str) -> None: ...
+
+        def observe(self, handler: Callable, names: Any = None) -> None: ...
+
+        def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+            return {}
+
+    class Trait:
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def tag(self, **options: Any) -> Trait:
+            return self
+
+    anywidget, traitlets = types.ModuleType("anywidget"), types.ModuleType("traitlets")
+    anywidget.AnyWidget = AnyWidget  # type: ignore[attr-defined]
+    traitlets.__getattr__ = lambda name: Trait  # type: ignore[method-assign]
+    for module in (anywidget, traitlets):
+        sys.modules.setdefault(module.__name__, module)
+
+
+if sys.platform == "emscripten":
+    stand_in()
+
+
 class Kernel:
     """The variables of a page and what can be done to them."""
 

@@ -69,6 +69,7 @@ export class Outputs {
     block.className = CLASSES[type];
     if (type === "html") {
       block.innerHTML = text;
+      this.explorers(block);
     } else {
       const pre = document.createElement("pre");
       pre.textContent = text;
@@ -79,6 +80,14 @@ export class Outputs {
       if (type === "error") block.setAttribute("role", "alert");
     }
     return block;
+  }
+
+  // An explorer is drawn by the page, as it was when the page was loaded.
+  explorers(block) {
+    const places = block.querySelectorAll("[data-explorer]");
+    if (!places.length) return;
+    const site = new URL("../_static/explorers/site.mjs", import.meta.url);
+    import(site).then(({ start }) => start(places)).catch((error) => console.warn(error));
   }
 
   picture(content) {

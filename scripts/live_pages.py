@@ -66,7 +66,7 @@ def book_zip() -> bytes:
     files[Path("kernel.py")] = PARTS / "kernel.py"
     with zipfile.ZipFile(target, "w") as packed:
         for name, path in files.items():
-            if path.suffix in (".py", ".csv"):
+            if path.is_file() and "__pycache__" not in path.parts:
                 entry = zipfile.ZipInfo(name.as_posix(), EPOCH)
                 packed.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return target.getvalue()

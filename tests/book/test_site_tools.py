@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -100,7 +101,8 @@ class Book:
 
     def build(self) -> tuple[int, str]:
         command = [sys.executable, "-m", "scripts.build_book"]
-        result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        alone = os.environ | {"LIVE": "0"}  # without Python for the browser
+        result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, env=alone)
         return result.returncode, result.stdout + result.stderr
 
 
