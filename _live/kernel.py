@@ -220,7 +220,10 @@ def remembering(function: Callable, maxsize: int | None, typed: bool) -> Any:
 
 def pickled(value: Any) -> bytes:
     """Bytes of anything that a cell may define, functions, classes and closures included."""
-    from joblib.externals import cloudpickle
+    try:
+        import cloudpickle
+    except ImportError:  # joblib brings one, where there is no other
+        from joblib.externals import cloudpickle
 
     class Pickler(cloudpickle.CloudPickler):
         def reducer_override(self, item: Any) -> Any:

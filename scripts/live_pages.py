@@ -24,8 +24,8 @@ OPTIONAL = {"matplotlib_inline", "anywidget", "ipywidgets", "traitlets", "IPytho
 
 
 def imports(source: str, seen: set[str]) -> Iterator[str]:
-    """The packages that some code needs when it is run, through the modules of utils too."""
-    for node in ast.walk(ast.parse(source)):
+    """The packages that some code imports at once, through the modules of utils too."""
+    for node in ast.parse(source).body:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -72,11 +72,19 @@ def book_zip() -> bytes:
     return target.getvalue()
 
 
-def stage(source: Path, notebooks: Iterable[Path], seconds: dict[str, list[float]]) -> None:
+def stage(
+    source: Path,
+    notebooks: Iterable[Path],
+    seconds: dict[str, list[float]],
+    preview: bool = False,
+) -> None:
     """Put beside the sources of the pages what the site serves and what the button says."""
     if not WANTED:
         return
     if not complete():
+        if preview:
+            print("a preview without Python for the browser: scripts/live_assets.py fetches it")
+            return
         raise SystemExit("Python for the browser is not complete: run scripts/live_assets.py")
     target = source / "_live" / "live"
     shutil.copytree(SITE, target)

@@ -108,3 +108,18 @@ def test_bag_sums_have_exact_means(L):
     deviation = np.sqrt((L - 1) * np.array([1, 2, 96, math.exp(2) - math.exp(1)]))
     # the standard deviation of 4000 draws is within 6 % at more than 5 standard errors
     assert np.abs(sums.std(axis=1) / deviation - 1).max() < 0.06
+
+
+class Wide(np.random.Generator):
+    """Counts that are not safely cast to an index, as on a 32-bit machine (the browser is one)."""
+
+    def multinomial(self, *arguments, **options):
+        return super().multinomial(*arguments, **options).astype(np.uint64)
+
+
+def test_counts_wider_than_an_index_are_narrowed():
+    with pytest.raises(TypeError, match="safe"):
+        np.repeat([1.0], Wide(np.random.PCG64(0)).multinomial(3, [1.0]))
+    narrow = sample_noise(1000, 1, 20, rng(3)).tilted(1.0, np.ones_like)
+    wide = sample_noise(1000, 1, 20, Wide(np.random.PCG64(3))).tilted(1.0, np.ones_like)
+    assert all(np.array_equal(a, b) for a, b in zip(narrow, wide, strict=True))
