@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import imagesize
+import needle_search
 import pydata_sphinx_theme
 from docutils import nodes
 from PIL import Image
@@ -62,6 +63,24 @@ REWRITINGS: list[tuple[str, str, int | None, str]] = [
         "",
         4,
         "a style sheet and three fonts for a dozen icons",
+    ),
+    (
+        r'(<span class="search-button__kbd-shortcut")',
+        r'\1 aria-hidden="true"',
+        None,
+        "who asks for the button by its name, Search, does not say Ctrl+K",
+    ),
+    (
+        r'(<button class="btn search-button-field[^>]*?) aria-label="Search"',
+        r"\1",
+        1,
+        "a button with a text is called by its text",
+    ),
+    (
+        r' role="(?:doc-biblioentry"(?=>)|list"(?= class="citation-list"))',
+        "",
+        None,
+        "a role that is withdrawn, and a list without items; the entries are plain paragraphs",
     ),
     (
         r'(<p class="admonition-title">Solution to)<a [^>]*>(.*?)</a>(?=</p>)',
@@ -119,9 +138,17 @@ def draw_icons(page: str, icons: Icons) -> str:
     return ICON.sub(drawn, page)
 
 
+SEARCH_PAGE = (
+    r'(?:<script src="(?:_static/(?:searchtools|language_data)|searchindex)\.js"></script>\s*){3}',
+    '<script type="module" src="_static/search.mjs"></script>\n  ',
+    1,
+    "sections are ranked and quoted instead of pages, see `needle_search.py`",
+)
+
+
 def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
     """A page of HTML with every rewriting applied; an error where one does not fit."""
-    for pattern, replacement, times, reason in REWRITINGS:
+    for pattern, replacement, times, reason in [*REWRITINGS, *[SEARCH_PAGE] * (name == "search")]:
         page, count = re.subn(pattern, replacement, page, flags=re.S)
         if times is not None and count != times:
             raise ExtensionError(f"{name}: {count} times instead of {times}: {pattern} ({reason})")
@@ -262,4 +289,5 @@ def complete(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", rewrite_pages)
     app.connect("html-page-context", describe, priority=900)  # after opengraph
+    needle_search.setup(app)
     app.connect("build-finished", complete, priority=400)  # before a bare index.html is written

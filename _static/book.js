@@ -1,16 +1,35 @@
-// A formula in a line of text that is wider than the text scrolls in a box of its own.
+// A formula that is wider than its column: in a line of text it scrolls in a box of its own; on a
+// line of its own it is set smaller, as far as it can be read, and only then scrolls.
 (() => {
-  const fit = () => {
-    for (const formula of document.querySelectorAll("span.math > mjx-container")) {
-      formula.classList.remove("wide");
+  const SMALLEST = 9; // CSS pixels
+  const inline = () => {
+    const formulas = [...document.querySelectorAll("span.math > mjx-container")];
+    for (const formula of formulas) formula.classList.remove("wide");
+    const wide = formulas.filter((formula) => {
       const box = formula.parentElement.closest("p, li, td, dd, figcaption, div");
-      const { right } = box.getBoundingClientRect();
-      if (formula.getBoundingClientRect().right > right + 1) formula.classList.add("wide");
-    }
+      return formula.getBoundingClientRect().right > box.getBoundingClientRect().right + 1;
+    });
+    for (const formula of wide) formula.classList.add("wide");
   };
+  const displayed = () => {
+    const formulas = [...document.querySelectorAll('mjx-container[display="true"]')];
+    for (const formula of formulas) {
+      formula.dataset.size ??= formula.style.fontSize;
+      formula.style.fontSize = formula.dataset.size;
+    }
+    const sizes = formulas.map((formula) => {
+      const share = (formula.clientWidth - 1) / formula.scrollWidth; // not a number when folded
+      return share < 1 && Math.max(share * parseFloat(getComputedStyle(formula).fontSize), SMALLEST);
+    });
+    formulas.forEach((formula, k) => { if (sizes[k]) formula.style.fontSize = `${sizes[k]}px`; });
+  };
+  const fit = () => { inline(); displayed(); };
+  let asked;
+  const soon = () => { cancelAnimationFrame(asked); asked = requestAnimationFrame(fit); };
   window.addEventListener("load", () => {
     window.MathJax?.startup?.promise?.then(fit);
-    window.addEventListener("resize", fit);
+    window.addEventListener("resize", soon);
+    document.addEventListener("toggle", soon, true);
   });
 })();
 
@@ -66,17 +85,4 @@ window.addEventListener("load", () => {
     const links = document.querySelectorAll(`.bd-sidebar-${side} a[href]`);
     for (const link of links) link.addEventListener("click", () => { drawer.checked = false; });
   }
-});
-
-// Snippets of the search show the text of a page: not its toolbar, and no TeX.
-document.addEventListener("DOMContentLoaded", () => {
-  if (typeof Search === "undefined") return;
-  Search.htmlToText = (source, anchor) => {
-    const page = new DOMParser().parseFromString(source, "text/html");
-    const article = page.querySelector("article.bd-article");
-    const place = (anchor && article?.querySelector(anchor)) || article;
-    const left = ".headerlink, script, style, noscript, .math, .cell_input, details.folded, h1";
-    for (const part of place?.querySelectorAll(left) ?? []) part.remove();
-    return place?.textContent.replace(/\s+/g, " ") ?? "";
-  };
 });

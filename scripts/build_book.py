@@ -106,35 +106,38 @@ def chapter_key(path: Path, shared: str) -> str:
     return digest(json.dumps(cells, sort_keys=True).encode(), shared.encode())
 
 
-def execute_chapters(paths: list[Path]) -> dict[str, Path]:
-    """Bring the executed copies up to date; return the copy of each chapter by its stem."""
-    pinned = [ROOT / "locks" / "book.txt"]
+def executed_copies(paths: list[Path]) -> dict[Path, Path]:
+    """Where the executed copy of each chapter is kept."""
     shared = digest(
         tree_digest(ROOT / "utils", leave=".mjs .css").encode(),
-        *(path.read_bytes() for path in pinned),
+        (ROOT / "locks" / "book.txt").read_bytes(),
         (ROOT / "scripts" / "run_notebooks.py").read_bytes(),
         platform.python_version().encode(),
     )
-    copies = {path: EXECUTED / f"{path.stem}-{chapter_key(path, shared)}.ipynb" for path in paths}
+    return {path: EXECUTED / f"{path.stem}-{chapter_key(path, shared)}.ipynb" for path in paths}
+
+
+def keep(copy: Path, text: str, seconds: float, each: list[float]) -> str:
+    """Store what an execution gave, with how long it took, in all and each code cell."""
+    record = {
+        "seconds": round(seconds, 1),
+        "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "cells": len(each),
+        "each": each,
+    }
+    write(copy.with_suffix(".json"), json.dumps(record))
+    write(copy, text)
+    return "executed"
+
+
+def execute_chapters(paths: list[Path]) -> dict[str, Path]:
+    """Bring the executed copies up to date; return the copy of each chapter by its stem."""
+    copies = executed_copies(paths)
     missing = [path for path in paths if not copies[path].exists()]
     if kept := len(paths) - len(missing):
         print(f"{kept} chapter(s) unchanged since their last execution")
-
-    def save(path: Path, text: str, seconds: float, each: list[float]) -> str:
-        record = {
-            "seconds": round(seconds, 1),
-            "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
-            "cells": len(each),
-            "each": each,
-        }
-        write(copies[path].with_suffix(".json"), json.dumps(record))
-        write(copies[path], text)
-        return "executed"
-
-    if missing:
-        EXECUTED.mkdir(parents=True, exist_ok=True)
-        if failed := run(missing, save):
-            raise SystemExit(f"{len(failed)} chapter(s) failed: {', '.join(sorted(failed))}")
+    if missing and (failed := run(missing, lambda path, *told: keep(copies[path], *told))):
+        raise SystemExit(f"{len(failed)} chapter(s) failed: {', '.join(sorted(failed))}")
     current = {copy.stem for copy in copies.values()}
     for stale in EXECUTED.glob("*"):
         if stale.stem not in current:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from scripts.build_book import executed_copies, keep
 from scripts.run_notebooks import ROOT, THREADS, chapters
 
 REPORTS = ROOT / "_build" / "reports"
@@ -63,32 +64,45 @@ def pytest(name: str, *arguments: str) -> Count:
 
 
 def unit() -> Count:
-    later = [
-        f"--ignore=tests/book/test_{name}.py"
-        for name in ("contract", "site", "browser", "explorers", "live")
-    ]
+    """All tests that need no built site; the contract of the notebooks comes by itself."""
+    later = ["--ignore=tests/book/test_contract.py", "--ignore=tests/site"]
     return pytest("unit", "-n", "2", *later)
 
 
 def notebooks() -> Count:
-    """nbval: every chapter runs again and its outputs are compared with the stored ones."""
-    paths = [str(path.relative_to(ROOT)) for path in chapters()]
+    """nbval: every chapter runs again and its outputs are compared with the stored ones.
+
+    A chapter whose outputs are all confirmed has been executed: the site is built from it, and no
+    chapter is executed twice.
+    """
+    paths = chapters()
     if not paths:
         print("there are no chapters")
         return Count(failed=1)
-    options = [
-        "-o",
-        "addopts=",
-        "-q",
-        "--nbval",
-        "-p",
-        "scripts.nbval_history",
-        "-n",
-        "2",
-        "--dist",
-        "loadscope",
-    ]
-    return pytest("notebooks", *options, *paths)
+    options = ["-o", "addopts=", "-q", "--nbval", "-p", "scripts.nbval_history"]
+    options += ["-n", "2", "--dist", "loadscope"]
+    count = pytest("notebooks", *options, *(str(path.relative_to(ROOT)) for path in paths))
+    confirm(paths)
+    return count
+
+
+def confirm(paths: list[Path]) -> None:
+    """Keep as executed the chapters of which nbval has run and confirmed every cell."""
+    seconds: dict[str, list[float]] = {}
+    broken = set()
+    report = REPORTS / "notebooks.xml"
+    for case in ElementTree.parse(report).getroot().iter("testcase") if report.exists() else ():
+        name = case.get("classname", "").removeprefix("chapters.").removesuffix(".ipynb")
+        seconds.setdefault(name, []).append(round(float(case.get("time", 0)), 2))
+        if len(case):  # a failure, an error or a skip
+            broken.add(name)
+    for path, copy in executed_copies(paths).items():
+        if path.stem in seconds and path.stem not in broken:
+            each = seconds[path.stem]
+            keep(copy, path.read_text(encoding="utf-8"), sum(each), each)
+
+
+WITHOUT_BROWSER, LIVE = "tests/site/test_built.py", "tests/site/test_live.py"
 
 
 def browser() -> Count:
@@ -96,10 +110,8 @@ def browser() -> Count:
         print("left out: SKIP_BROWSER is set")
         return Count(skipped=1)
     found = command("python", "-m", "scripts.browser")  # here, not in two workers at once
-    return found + pytest("browser", "-n", "2", *BROWSER)
-
-
-BROWSER = [f"tests/book/test_{name}.py" for name in ("browser", "explorers")]
+    others = [f"--ignore={path}" for path in (WITHOUT_BROWSER, LIVE)]
+    return found + pytest("browser", "-n", "2", "--dist", "loadgroup", *others, "tests/site")
 
 
 def live() -> Count:
@@ -107,7 +119,7 @@ def live() -> Count:
     if SKIP_BROWSER:
         print("left out: SKIP_BROWSER is set")
         return Count(skipped=1)
-    return pytest("live", "tests/book/test_live.py")
+    return pytest("live", LIVE)
 
 
 WORKFLOWS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))
@@ -125,9 +137,9 @@ STEPS: dict[str, Callable[[], Count]] = {
         command("python", "-m", "scripts.browser_assets")
         + command("python", "-m", "scripts.live_assets")
     ),
-    "book": lambda: command("python", "-m", "scripts.build_book"),
     "notebooks": notebooks,
-    "site": lambda: pytest("site", "tests/book/test_site.py"),
+    "book": lambda: command("python", "-m", "scripts.build_book"),
+    "site": lambda: pytest("site", WITHOUT_BROWSER),
     "browser": browser,
     "live": live,
 }

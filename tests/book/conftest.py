@@ -1,41 +1,13 @@
-"""Fixtures shared by the tests of the notebooks and of the site."""
+"""Notebooks and words for the tests of the book."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import nbformat
-import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from scripts.browser import browser, serve
-from scripts.build_book import HTML
-
 PNG = "iVBORw0KGgo="  # the checker looks at media types only
-
-
-@pytest.fixture(scope="session")
-def site() -> Path:
-    """The built site."""
-    if not (HTML / "index.html").exists():
-        pytest.fail("there is no built site: run `make book` first")
-    return HTML
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as instance:
-        yield instance
-
-
-@pytest.fixture(scope="module")
-def host(site: Path) -> Iterator[str]:
-    """The address at which the built site is served."""
-    with serve(site) as address:
-        yield address
 
 
 def text(source: str) -> nbformat.NotebookNode:

@@ -16,13 +16,12 @@ import yaml
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from scripts.build_book import HTML, VERSIONS, toc_pages
+from scripts.build_book import HTML, VERSIONS
 from scripts.contract import STATUSES
 from scripts.run_notebooks import ROOT, chapters
 from scripts.statements import statements
+from tests.site.conftest import CHAPTERS, PAGES
 
-PAGES = toc_pages()
-CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 REPOSITORY = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
 
 

@@ -1,0 +1,102 @@
+"""The search of the site: an index of sections, with the terms of the book's own index.
+
+Sphinx ranks pages and quotes them with their toolbar; a reader looks for a section. The sections of
+the finished pages go into `_static/sections.json`, MiniSearch ranks them in `_static/search.mjs`.
+Terms that a section answers without naming them, such as "sqrt(2 log L)", stand in `terms.yml`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from bs4 import BeautifulSoup, Tag
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+TERMS = Path(__file__).with_name("terms.yml")
+LEFT_OUT = ".headerlink, script, style, noscript, .cell_input, .cell_output pre, details.folded"
+WORDS = {"infty": "∞", "ell": "ℓ", "le": "≤", "ge": "≥", "to": "→", "cdot": "·", "perp": "⊥"}
+WORDS |= dict.fromkeys(("text", "mathrm", "mathbf", "operatorname", "hat", "bar", "tilde"), "")
+WORDS |= dict.fromkeys(("left", "right", "big", "Big", "tfrac", "frac", "quad", "qquad"), "")
+
+
+def words_of(tex: str) -> str:
+    """A formula in the words one would type: sqrt(2 log L), θ ≥ 3."""
+
+    def word(match: re.Match[str]) -> str:
+        try:
+            return unicodedata.lookup(f"GREEK SMALL LETTER {match[1].upper()}")
+        except KeyError:
+            return f" {WORDS.get(match[1], match[1])} "
+
+    tex = re.sub(r"\\[()\[\]]|\\(?:begin|end)\{\w+\*?\}", " ", tex)
+    tex = re.sub(r"\\sqrt\s*(?:\{([^{}]*)\}|(\w))", r" sqrt(\1\2) ", tex)
+    tex = re.sub(r"\\([A-Za-z]+)", word, tex)
+    return re.sub(r"\s+", " ", re.sub(r"\\.|[\\{}$^_&]", " ", tex)).strip()
+
+
+def plain(text: str) -> str:
+    """Words as they are typed: Greek letters by their names, a root as sqrt."""
+
+    def letter(match: re.Match[str]) -> str:
+        return f"{unicodedata.name(match[0]).split()[-1].lower()} "
+
+    return re.sub(r"[α-ωΑ-Ω]", letter, text.replace("√", "sqrt "))
+
+
+def sections(page: str, html: str) -> Iterator[dict[str, str]]:
+    """The sections of a page, each with its own text and not that of the sections inside it."""
+    article = BeautifulSoup(html, "html.parser").select_one("article.bd-article")
+    if article is None:
+        return
+    for part in article.select(LEFT_OUT):
+        part.decompose()
+    for formula in article.select(".math"):
+        formula.string = words_of(formula.get_text())
+    top = article.find("h1")
+    of = re.sub(r"^\S+\.\s+", "", top.get_text(" ", strip=True)) if top else page
+    for section in reversed(article.find_all("section", id=True)):
+        heading = section.find(re.compile(r"^h[1-6]$"))
+        section.extract()  # so that the section around it does not say it again
+        if isinstance(heading, Tag):
+            title = re.sub(r"\s+", " ", heading.get_text(" ", strip=True))
+            heading.decompose()
+            text = re.sub(r"\s+", " ", section.get_text(" ", strip=True))
+            place = "" if heading is top else f"#{section['id']}"
+            yield {"id": f"{page}.html{place}", "page": of, "title": title, "text": text}
+
+
+def write_index(app: Sphinx, error: Exception | None) -> None:
+    """Put the sections of all pages where the search page finds them."""
+    if error or app.builder.format != "html":
+        return
+    terms: dict[str, str] = yaml.safe_load(TERMS.read_text(encoding="utf-8"))
+    out = Path(app.outdir)
+    order = [app.config.root_doc, *sorted(app.env.found_docs - {app.config.root_doc})]
+    found: list[dict[str, Any]] = []
+    for page in order:
+        found += reversed(list(sections(page, (out / f"{page}.html").read_text("utf-8"))))
+    for entry in found:
+        entry["terms"] = plain(terms.get(entry["id"].replace(".html", ""), ""))
+        entry["plain"] = plain(f"{entry['title']} {entry['text']}")
+    known = {entry["id"].replace(".html", "") for entry in found}
+    if whole(app) and (lost := sorted(set(terms) - known)):
+        raise ExtensionError(f"{TERMS.name} names sections that are not there: {lost}")
+    (out / "_static" / "sections.json").write_text(
+        json.dumps(found, ensure_ascii=False, separators=(",", ":")), encoding="utf-8"
+    )
+
+
+def whole(app: Sphinx) -> bool:
+    """Whether this is the book, and not a small one built by a test."""
+    return "chapters/03_separation" in app.env.found_docs
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", write_index, priority=800)

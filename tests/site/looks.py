@@ -1,0 +1,45 @@
+"""What a page looks like: its colours, their contrast, everything unfolded."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from scripts.browser import load_images
+
+TEXT_CONTRAST = 4.5  # WCAG AA for text, here of the strongest ink of a figure against the page
+FIGURES = ".cell_output img, img.plot"
+
+
+def luminance(colors: np.ndarray) -> np.ndarray:
+    """Relative luminance (WCAG) of colours (…, 3) in 0–255."""
+    share = np.asarray(colors, dtype=float) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return linear @ np.array([0.2126, 0.7152, 0.0722])
+
+
+def contrast(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Contrast ratio (WCAG) of colours (…, 3) in 0–255, from 1 to 21."""
+    high, low = np.maximum(luminance(a), luminance(b)), np.minimum(luminance(a), luminance(b))
+    return (high + 0.05) / (low + 0.05)
+
+
+def pixels(picture: bytes) -> np.ndarray:
+    return np.asarray(Image.open(BytesIO(picture)).convert("RGB"))
+
+
+def background(page: Any) -> np.ndarray:
+    color = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    return np.array([int(value) for value in re.findall(r"\d+", color)[:3]])
+
+
+def unfold(page: Any) -> None:
+    page.evaluate(
+        "() => document.querySelectorAll('.toggle-hidden, details').forEach("
+        "e => { e.open = true; e.classList.remove('toggle-hidden') })"
+    )
+    load_images(page)

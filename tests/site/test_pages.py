@@ -1,0 +1,145 @@
+"""Every page in a headless Chromium: alone on its host, legible, usable by keyboard, printable."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scripts.browser_assets import TESTS
+from tests.site.conftest import CHAPTERS
+from tests.site.looks import FIGURES, TEXT_CONTRAST, background, contrast, luminance, pixels, unfold
+from utils.figures import STYLE
+
+SMALLEST_TYPE = 9.0  # CSS pixels, of tick labels on a telephone
+CUT_FORMULAS = """() => [...document.querySelectorAll('article mjx-container')].filter(formula => {
+    for (let e = formula; e && !e.matches('article'); e = e.parentElement)
+        if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return false;
+    return formula.getBoundingClientRect().right > window.innerWidth;
+}).map(formula => formula.textContent)"""
+SCROLLING_FORMULAS = """() => [...document.querySelectorAll('mjx-container[display="true"]')]
+    .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.scrollWidth / e.clientWidth)"""
+SCROLLING_TABLES = """() => [...document.querySelectorAll(
+    'table.agreement, details.agreement table')].filter(
+    e => e.getBoundingClientRect().right > innerWidth).length"""
+SPARE = """() => {
+    for (const formula of document.querySelectorAll('mjx-container')) formula.replaceChildren();
+    const seen = {};
+    for (const word of document.querySelectorAll('pre span'))
+        if ((seen[word.className] = (seen[word.className] ?? 0) + 1) > 2)
+            word.replaceWith(...word.childNodes);
+}"""
+AXE = """rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']}).then(
+    found => found.violations.map(v => [v.id, v.nodes.length, ...v.nodes.slice(0, 3).map(
+    n => n.target.join(' ') + ': ' + n.failureSummary)]))"""
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+CLOSED = "details:not([open]) > :not(summary)"
+CUT = """() => [...document.querySelectorAll('article pre')].filter(
+    e => e.scrollWidth > e.clientWidth + 1).length"""
+
+
+def violations(page: Any, rules: Any) -> list[Any]:
+    """What axe-core finds, once the page has been stripped of what it would count again and again:
+
+    the inside of formulas, which is MathJax's, and words of code beyond two of each colour.
+    """
+    page.evaluate(SPARE)
+    page.evaluate((TESTS / "axe.min.js").read_text(encoding="utf-8"))
+    return page.evaluate(AXE, rules)
+
+
+def test_page_is_whole_and_alone(wide: Any) -> None:
+    """No request to another host, none that fails, no error in the console, mathematics set."""
+    own = urlsplit(wide.url).netloc
+    hosts = {urlsplit(url).netloc for url in wide.requests_seen if url.startswith("http")}
+    assert hosts == {own}
+    assert wide.failures == []
+    assert wide.complaints == []
+    unset = "e => e.querySelector('mjx-container') === null"
+    assert (
+        wide.evaluate(f"() => [...document.querySelectorAll('.math')].filter({unset}).length") == 0
+    )
+    assert wide.locator("mjx-merror, [data-mjx-error]").count() == 0
+    if wide.name in CHAPTERS:
+        assert wide.locator("mjx-container").count() > 0
+
+
+def test_formulas_are_no_tab_stops_and_buttons_have_names(wide: Any) -> None:
+    assert wide.locator("mjx-container[tabindex]").count() == 0
+    unnamed = "b => !b.innerText.trim() && !b.ariaLabel && !b.title"
+    buttons = f"() => [...document.querySelectorAll('button')].filter({unnamed}).length"
+    assert wide.evaluate(buttons) == 0
+
+
+def test_solutions_are_folded_until_asked_for(wide: Any) -> None:
+    for solution in wide.locator("div.solution").all():
+        cells = solution.locator("div.cell").first
+        assert not cells.is_visible()
+        solution.locator("button.toggle-button").click()
+        assert cells.is_visible()
+
+
+def test_paper_shows_everything(wide: Any) -> None:
+    """Folded code, tables, answers and solutions are printed, no line of code is cut."""
+    folds = wide.locator(CLOSED).count()
+    wide.emulate_media(media="print")
+    wide.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+    assert wide.locator(CLOSED).count() == 0
+    assert wide.evaluate(CUT) == 0
+    for solution in wide.locator("div.solution div.cell").all()[:3]:
+        assert solution.bounding_box()["height"] > 20
+    wide.emulate_media(media="screen")
+    wide.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+    assert wide.locator(CLOSED).count() == folds
+
+
+def test_anyone_can_use_the_page(wide: Any) -> None:
+    """WCAG 2.2 AA by axe-core; last of the wide tests, for it strips the page."""
+    unfold(wide)
+    assert violations(wide, WCAG) == []
+
+
+def test_paper_is_light_whatever_the_theme(dark: Any) -> None:
+    dark.emulate_media(media="print")
+    dark.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+    assert luminance(background(dark)) > 0.9
+    ink = dark.evaluate("() => getComputedStyle(document.querySelector('article p')).color")
+    assert luminance(np.array([int(v) for v in re.findall(r"\d+", ink)[:3]])) < 0.1
+    dark.emulate_media(media="screen")
+    dark.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+    assert dark.evaluate("() => document.documentElement.dataset.theme") == "dark"
+
+
+def test_figures_are_legible_in_the_dark(dark: Any) -> None:
+    """The ground of a figure is that of the page, and its strongest ink stands out from it."""
+    unfold(dark)
+    ground = background(dark)
+    assert luminance(ground) < 0.05
+    for image in dark.locator(FIGURES).all()[::3]:  # all are drawn in one style
+        seen = pixels(image.screenshot())
+        frame = np.median(seen[:4].reshape(-1, 3), axis=0)
+        assert contrast(frame, ground) < 1.3
+        assert np.quantile(contrast(seen, ground), 0.995) > TEXT_CONTRAST
+
+
+def test_anyone_can_use_the_page_in_the_dark(dark: Any) -> None:
+    """Only colours depend on the theme; last, for it strips the page."""
+    unfold(dark)
+    assert violations(dark, {"type": "rule", "values": ["color-contrast"]}) == []
+
+
+def test_page_fits_a_telephone(phone: Any) -> None:
+    """Only figures and tables scroll sideways, no formula is cut, and type stays legible."""
+    unfold(phone)
+    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 380
+    assert phone.evaluate(CUT_FORMULAS) == []
+    assert phone.evaluate(SCROLLING_FORMULAS) == []
+    assert phone.evaluate(SCROLLING_TABLES) == 0
+    native = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
+    scales = phone.evaluate(
+        f"() => [...document.querySelectorAll('{FIGURES}')].map("
+        "i => [i.alt, i.getBoundingClientRect().width / i.naturalWidth])"
+    )
+    assert [alt[:12] for alt, scale in scales if native * scale < SMALLEST_TYPE] == []
