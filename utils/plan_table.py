@@ -36,28 +36,36 @@ def number(value: float | None) -> str:
     return f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}" if value >= 1e-6 else "<1e-6"
 
 
-def advise(silent: float, pooled: Recipe, split: Recipe, twice: Recipe | None, best: Recipe) -> str:
-    """One sentence: which learner, with which settings, and how far from the best possible."""
+def advise(
+    silent: float, pooled: Recipe, split: Recipe, twice: Recipe | None, best: Recipe
+) -> tuple[str, str]:
+    """Which learner to use, and one sentence: its settings, and how far from the best possible.
+
+    The learner is "pooled", "attention" (data split), "twice", or "none" of them.
+    """
     steps = min((recipe for recipe in (twice, split) if recipe), key=lambda recipe: recipe.error)
     floor = f"best possible {number(best.error)}"
     if min(pooled.error, steps.error, best.error) > CLEAR * silent:
         gain = max(pooled.auc, steps.auc, best.auc)
         if gain > 0.6:
-            return f"Too weak for decisions, enough for a ranking: AUC up to {gain:.2f}."
-        return "Too weak: nobody does better than the commoner answer; get more bags."
+            return "none", f"Too weak for decisions, enough for a ranking: AUC up to {gain:.2f}."
+        return "none", "Too weak: nobody does better than the commoner answer; get more bags."
     if min(pooled.error, steps.error) > CLEAR * silent:
-        return (
+        return "none", (
             f"Two steps see nothing yet, but the data hold it ({floor}): take more gradient rounds "
             "or message passing (Chapter 7)."
         )
     if pooled.error <= steps.error / CLEAR:
         better = "is as good as" if pooled.error > CLEAR * steps.error else "beats"
-        return f"Average: pooling {better} attention, error {number(pooled.error)} ({floor})."
+        return "pooled", (
+            f"Average: pooling {better} attention, error {number(pooled.error)} ({floor})."
+        )
     if twice and twice.error * CLEAR <= split.error:
-        recipe, how = twice, "all data twice"
+        choice, recipe, how = "twice", twice, "all data twice"
     else:
-        recipe, how = split, f"{100 * split.share:.0f} % of the data for the query"
-    return (
+        choice, recipe = "attention", split
+        how = f"{100 * split.share:.0f} % of the data for the query"
+    return choice, (
         f"Use attention, {how}: sharpness {recipe.temperature:.1f}, ridge {recipe.ridge:.2g}, "
         f"error {number(recipe.error)} ({floor})."
     )

@@ -49,6 +49,7 @@ class PlanRow:
     twice_cosine, twice_temperature, twice_ridge : its recipe
     best_possible : of the best learner known, message passing (Chapter 7)
     auc, recall : for each learner its AUC, and its recall at the plan's rate of false alarms
+    choice : what to use: "pooled", "attention" (data split), "twice", or "none" of them
     advice : what to do, in a sentence
     warnings : where the theory behind this row is strained
     """
@@ -68,6 +69,7 @@ class PlanRow:
     best_possible: float
     auc: Mapping[str, float]
     recall: Mapping[str, float]
+    choice: str
     advice: str
     warnings: tuple[str, ...]
 
@@ -169,7 +171,8 @@ def plan(
         error = min(0.05, silent / 4)
     error = check_real("error", error, 0, silent, open_low=True, open_high=True)
     check_real("false_alarms", false_alarms, 0, 1, open_low=True, open_high=True)
-    desk = _Desk(Tuner(L, R, pi, n / d, loss, false_alarms, alpha_share), d, error)
+    tuner = Tuner(L, R, d, n, pi, loss=loss, false_alarms=false_alarms, share=alpha_share)
+    desk = _Desk(tuner, d, error)
     strengths = desk.default_range() if theta is None else _strengths(theta)
     rows = {strength: desk.row(strength) for strength in sorted(strengths, reverse=True)}
     return Plan(
@@ -274,6 +277,7 @@ class _Desk:
             found[name] for name in ("attention", "twice", "pooled", "best_possible")
         )
         assert split and pooled and best
+        choice, advice = advise(self.silent, pooled, split, twice, best)
         here = {name: recipe for name, recipe in found.items() if recipe}
         return PlanRow(
             theta=theta,
@@ -291,7 +295,8 @@ class _Desk:
             best_possible=best.error,
             auc={name: recipe.auc for name, recipe in here.items()},
             recall={name: recipe.recall for name, recipe in here.items()},
-            advice=advise(self.silent, pooled, split, twice, best),
+            choice=choice,
+            advice=advice,
             warnings=self.strained(theta, split),
         )
 

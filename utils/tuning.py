@@ -4,6 +4,11 @@ The error of `predict_readout` along the query of `predict_alignment` is minimis
 at once, on a lattice (share in steps of 0.3 of its logit, sharpness of 2^¼, ridge of 10^¼) by
 descent with shrinking strides. In the search a law has few nodes (half a per cent of the error),
 at its end many. All points met are kept, so that no law is computed twice.
+
+One thing the limit d → ∞ does not know: among n bags one label is in surplus by chance, and the
+intercept b carries that surplus, with a standard deviation of about 1/√(nπ(1−π)). Against the small
+scores of a large ridge it can decide everything. So recipes are compared by their error averaged
+over b ± that deviation; what is reported is the error at b.
 """
 
 from __future__ import annotations
@@ -17,8 +22,8 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from .alignment import predict_alignment
-from .asymptotics import OrderParameters, order_parameters, predict_readout
-from .laws import FeatureLaw, attention, pooled
+from .asymptotics import OrderParameters, order_parameters
+from .laws import FeatureLaw, Scores, attention, pooled
 from .model import SparseTokens
 from .rates import RATE_W, calibrated_rate
 from .records import ConvergenceError
@@ -94,16 +99,16 @@ class Tuner:
     """Everything about bags of L tokens with R needles, n of them in d dimensions, but θ."""
 
     def __init__(
-        self, L: int, R: int, pi: float, alpha: float, loss: str, false_alarms: float,
-        share: float | None = None,
+        self, L: int, R: int, d: int, n: int, pi: float, *, loss: str = "logistic",
+        false_alarms: float = 0.05, share: float | None = None,
     ) -> None:  # fmt: skip
-        self.L, self.R, self.pi, self.alpha, self.loss = L, R, pi, alpha, loss
+        self.L, self.R, self.n, self.pi, self.alpha, self.loss = L, R, n, pi, n / d, loss
         self.rate, self.false_alarms = calibrated_rate(pi, loss), false_alarms
         self.shares = [float(expit(0.3 * k)) for k in range(-13, 14)]
         if share is not None:
             self.shares = [share]
         sharpest = round(4 * math.log2(2 * math.sqrt(2 * math.log(L)) + 2))
-        self.low, self.high = (0, -8, -12), (len(self.shares) - 1, sharpest, 6)
+        self.low, self.high = (0, -8, -12), (len(self.shares) - 1, sharpest, 4)
         self.last: OrderParameters | None = None  # where the next search for a saddle starts
         self._laws = lru_cache(maxsize=4096)(self._law)
         self._errors = lru_cache(maxsize=None)(self._error)
@@ -130,9 +135,16 @@ class Tuner:
             o = order_parameters(law, alpha, _ridge(place[2]), loss=self.loss, start=start)
             if o.residual < TOLERANCE and o.rest > 0 and o.zeta > 0:
                 self.last = o
-                y, mean, sd, weight = predicted_scores(law, o)
-                return max(math.log(max(float(weight @ ndtr(-y * mean / sd)), 1e-300)), NOTHING)
+                error = self.shaken(predicted_scores(law, o), 1.0 if reused else 1 - share)
+                return max(math.log(max(error, 1e-300)), NOTHING)
         return math.inf
+
+    def shaken(self, scores: Scores, part: float) -> float:
+        """The error, averaged over the chance of b when a part of the n bags fits it."""
+        chance = math.sqrt(self.pi * (1 - self.pi) / (part * self.n))
+        chance *= 2 if self.loss == "square" else 1 / (self.pi * (1 - self.pi))
+        y, mean, sd, weight = scores
+        return sum(float(weight @ ndtr(-y * (mean + b) / sd)) for b in (chance, -chance)) / 2
 
     def start(self) -> Place:
         wanted = 0.65 if self.L > 50 else 0.4
@@ -178,15 +190,16 @@ class Tuner:
             )  # fmt: skip
         except ConvergenceError:
             return None
-        found = [
-            Recipe(
-                readout.test_error, *judge(scores, self.false_alarms)[1:], 1.0, T, ridge,
-                self.cosine(theta, self.alpha), place,
-            )
+        good = [
+            (self.shaken(scores, 1.0), ridge, readout.test_error, judge(scores, self.false_alarms))
             for ridge, (readout, scores) in zip(ridges, path, strict=True)
             if readout.converged
-        ]  # fmt: skip
-        return min(found, key=lambda recipe: recipe.error, default=None)
+        ]
+        if not good:
+            return None
+        _, ridge, error, judged = min(good)
+        cos = self.cosine(theta, self.alpha)
+        return Recipe(error, judged.auc, judged.recall, 1.0, T, ridge, cos, place)
 
     def average(self, theta: float) -> Recipe:
         """Mean pooling with all data for its readout, at the best ridge."""
@@ -194,7 +207,8 @@ class Tuner:
 
         def value(place: Place) -> float:
             ridge = _ridge(place[0]) / self.L
-            return predict_readout(law, self.alpha, ridge, loss=self.loss).test_error
+            o = order_parameters(law, self.alpha, ridge, loss=self.loss)
+            return math.log(max(self.shaken(predicted_scores(law, o), 1.0), 1e-300))
 
         cached = lru_cache(maxsize=None)(value)
         (place,) = descend(cached, (0,), (-12,), (12,), (4, 2, 1))

@@ -10,8 +10,8 @@ from utils.reuse import predict_reuse
 from utils.tuning import RATE_W, Tuner, descend
 
 
-def tuner(L=60, R=2, pi=0.3, alpha=4.0, loss="logistic", share=None):
-    return Tuner(L, R, pi, alpha, loss, 0.05, share)
+def tuner(L=60, R=2, pi=0.3, alpha=4.0, **options):
+    return Tuner(L, R, 1000, round(1000 * alpha), pi, **options)
 
 
 def test_descent_ends_where_no_step_helps():
@@ -80,4 +80,4 @@ def test_pooling_has_its_best_ridge():
 
 
 def test_beyond_the_memory_of_reuse_there_is_none():
-    assert Tuner(20_000, 1, 0.5, 4.0, "logistic", 0.05).twice(9.0, tuner().split(4.5)) is None
+    assert Tuner(20_000, 1, 100, 400, 0.5).twice(9.0, tuner().split(4.5)) is None
