@@ -180,6 +180,8 @@ def stage(pages: list[str], stored: bool = False) -> None:
     copies = {} if stored else execute_chapters(notebooks)
     executed = execution_table(copies) if copies else "A preview: nothing was executed.\n"
     generated = {"execution": executed, "api": api_sections()}
+    if "browser" in pages:
+        generated["browser"] = live_pages.licences()
     if "statements" in pages:
         generated["statements"] = statements_page(notebooks, complete=not stored)
     shutil.rmtree(SOURCE, ignore_errors=True)

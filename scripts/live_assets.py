@@ -162,6 +162,7 @@ def fetch_wheels(lock: dict[str, Any], official: dict[str, Any]) -> dict[str, An
                     raise SystemExit(f"{kept[name].name} is missing where it should be") from None
                 refuse(kept[name].name, sha256(content), entries[name]["sha256"])
                 save(kept[name], content)
+                print(f"  {kept[name].name}: {megabytes([kept[name]])}", flush=True)
     for name in lock["from_index"]:
         version, hashes = pinned(name)
         path = WHEELS / f"{name}-{version}-py3-none-any.whl"
@@ -190,20 +191,6 @@ def stripped(path: Path) -> bytes:
     return target.getvalue()
 
 
-def licence(name: str, path: Path) -> dict[str, str]:
-    """What a wheel says about who made it and on which terms."""
-    with zipfile.ZipFile(path) as packed:
-        names = packed.namelist()
-        text = packed.read(next(n for n in names if n.endswith(".dist-info/METADATA"))).decode()
-        files = [n for n in names if re.search(r"(LICEN[CS]E|COPYING)[^/]*$", n, re.I)]
-    head = text.split("\n\n")[0]
-    found = re.search(r"^License-Expression: (.+)$", head, re.M)
-    found = found or re.search(r"^Classifier: License :: OSI Approved :: (.+)$", head, re.M)
-    version = re.search(r"^Version: (.+)$", head, re.M)
-    terms = found[1] if found else "see its licence file"
-    return {"version": version[1] if version else "", "licence": terms, "files": ", ".join(files)}
-
-
 def stamp_text() -> str:
     """What a complete set was made from."""
     pins = "".join(str(pinned(name)[0]) for name in json.loads(LOCK.read_text())["from_index"])
@@ -228,7 +215,6 @@ def assemble() -> None:
     lock = json.loads(LOCK.read_text())
     shutil.rmtree(SITE, ignore_errors=True)
     STAMP.unlink(missing_ok=True)
-    licences = {}
     with tempfile.TemporaryDirectory() as temporary:
         core = lock["core"]
         print(f"fetching {core['name']} {core['version']}", flush=True)
@@ -239,8 +225,6 @@ def assemble() -> None:
             squeezed = name.endswith(SQUEEZED)
             content = gzip.compress(content, 9, mtime=0) if squeezed else content
             save(SITE / (f"{name}.z" if squeezed else name), content)
-        terms = json.loads((source / "package.json").read_text())["license"]
-        licences["Pyodide"] = {"version": core["version"], "licence": terms, "files": ""}
     entries = fetch_wheels(lock, official)
     for name, entry in entries.items():
         wheel = WHEELS / entry["file_name"]
@@ -249,10 +233,8 @@ def assemble() -> None:
         entry["sha256"] = sha256(content)
         left_out = lock["not_needed"].get(name, [])
         entry["depends"] = [other for other in entry["depends"] if other not in left_out]
-        licences[name] = licence(name, wheel)
     reduced = {"info": official["info"], "packages": entries}
     save(SITE / "packages.json", json.dumps(reduced, indent=1, sort_keys=True).encode())
-    save(FOLDER / "licences.json", json.dumps(licences, indent=1).encode())
     files = sorted(SITE.iterdir())
     lines = [stamp_text(), *(f"{sha256(file.read_bytes())} {file.name}" for file in files)]
     save(STAMP, "\n".join(lines).encode())

@@ -98,7 +98,7 @@ def test_wheels_lose_their_tests_and_pack_to_the_same_bytes(tmp_path: Path) -> N
     assert content == live_assets.stripped(path)
     names = zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert names == ["n/__init__.py", "n-1.dist-info/METADATA"]
-    assert live_assets.licence("n", path)["licence"] == "MIT"
+    assert live_pages.terms(path) == ("n", "1", "MIT")
 
 
 def test_every_chapter_finds_what_it_imports() -> None:
