@@ -1,0 +1,322 @@
+"""Chapter 9: long bags, other lengths, other noise, more heads and layers, recurrences."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from utils.agreement import AgreementError, agree
+from utils.alignment import predict_alignment, simulate_alignment, two_steps
+from utils.asymptotics import predict_readout
+from utils.chance import chance_cosines, imbalance, predict_chance
+from utils.depth import KINDS, objective, scores, size, train, unpack
+from utils.heads import sample_signed, second_moment_cos, second_moment_query, signed_error
+from utils.laws import attention, dense_features, pooled, vectorized
+from utils.model import SparseTokens
+from utils.readout import fit_readout
+from utils.recurrence import gated_weights, recurrence_error, softmax_gates
+from utils.separation import oracle_error
+from utils.token_noise import (
+    TokenNoise,
+    heavy_error,
+    predict_noisy_alignment,
+    sample_bags,
+    signal_directions,
+    whiten,
+)
+from utils.transfer import judge, predict_transfer, recipes, rescaled, simulate_transfer
+
+PAPER = SparseTokens(L=20, R=1, theta=5.0, pi=0.5)
+
+
+def runs(model, d, trials, seed, **options):
+    rng = np.random.default_rng(seed)
+    found = [simulate_alignment(model, d, 2.0, rng, **options).query_cos for _ in range(trials)]
+    return np.array(found)
+
+
+LONG = {
+    "loud": (SparseTokens(1000, 1, 8.0, 0.5), {"lr_b": 0.5}),
+    "silent": (SparseTokens(1000, 2, 6.0, 0.5), {"lr_b": 4.0}),
+    "rare": (SparseTokens(3000, 1, 14.0, 0.3), {"lr_b": np.log(3 / 7) / (0.3 - 0.5)}),
+    "square": (SparseTokens(1000, 1, 9.0, 0.5), {"lr_b": 0.3, "loss": "square"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
+@pytest.mark.parametrize("name", LONG)
+def test_the_law_of_the_cosine_in_long_bags(name):
+    """Mean, power and sign at L/d = 10 and 30 against exact runs; the fixed-L theory is refused."""
+    model, options = LONG[name]
+    s = runs(model, 100, 600, 1, **options)
+    theory = predict_chance(model, 100, 2.0, **options)
+    claimed = {"cos": theory.query_cos, "power": theory.power, "flipped": theory.flipped}
+    agree(claimed, {"cos": s, "power": s**2, "flipped": s < 0}, claim="chance")
+    if name != "silent":
+        with pytest.raises(AgreementError):
+            agree(predict_alignment(model, 2.0, **options).query_cos, s, claim="fixed")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+@pytest.mark.parametrize("pi", [0.5, 0.2])
+def test_wide_tokens_bring_the_limit_back(pi, loss):
+    model = SparseTokens(L=10, R=3, theta=2.0, pi=pi)
+    found = predict_chance(model, 10**9, 1.5, loss=loss)
+    limit = predict_alignment(model, 1.5, loss=loss).query_cos
+    assert found.query_cos == pytest.approx(limit, rel=2e-3)
+    assert found.power == pytest.approx(limit**2, rel=4e-3)
+
+
+@pytest.mark.parametrize(("pi", "lr_b", "loss"), [(0.5, 0.5, "logistic"), (0.3, 2.0, "square")])
+def test_the_imbalance_against_the_points(pi, lr_b, loss):
+    """The ratio of echo to noise of the quasi-random points, at a vanishing first step."""
+    model, d = SparseTokens(400, 1, 1.0, pi), 10**8
+    options = {"loss": loss, "lr_w": 1e-3, "lr_b": lr_b}
+    _, echo = chance_cosines(model, d, 2.0, **options)
+    spread = imbalance(pi, loss=loss, lr_b=lr_b) * np.sqrt((model.L - 1) / d)
+    assert echo.std() == pytest.approx(abs(spread), rel=0.01)
+    assert imbalance(0.5, loss="square", lr_b=1.0) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
+@pytest.mark.parametrize("intercept", ["keep", "rate", "best"])
+def test_a_readout_on_another_length(intercept):
+    law = attention(PAPER, temperature=2.0, cos=0.8)
+    test = attention(SparseTokens(60, 1, 5.0, 0.5), temperature=2.5, cos=0.8)
+    rng = np.random.default_rng(2)
+    found = [
+        simulate_transfer(law, test, 80, 3.0, 0.05, rng, intercept=intercept) for _ in range(24)
+    ]
+    theory = predict_transfer(law, test, 3.0, 0.05, intercept=intercept)
+    agree(theory, found, fields=["test_error", "misses", "false_alarms"], claim="transfer")
+    if intercept == "keep":
+        wrong = predict_readout(law, 3.0, 0.05).test_error
+        with pytest.raises(AgreementError):
+            agree(wrong, [run.test_error for run in found], claim="no-transfer")
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
+def test_transfer_on_literal_tokens():
+    model, long, rng = PAPER, SparseTokens(100, 1, 5.0, 0.5), np.random.default_rng(3)
+    errors = []
+    for _ in range(20):
+        fit = fit_readout(*dense_features(model, 180, 60, rng, temperature=2.0, cos=0.9), 0.05)
+        F, y = dense_features(long, 400, 60, rng, temperature=2.0, cos=0.9)
+        errors.append(np.mean((F @ fit.w + fit.b > 0) != (y > 0)))
+    laws = [attention(m, temperature=2.0, cos=0.9) for m in (model, long)]
+    agree(predict_transfer(*laws, 3.0, 0.05).test_error, np.array(errors), claim="literal")
+
+
+def test_transfer_to_itself_and_the_moved_intercepts():
+    law = attention(PAPER, temperature=2.0, cos=0.8)
+    same = predict_transfer(law, law, 3.0, 0.05)
+    readout = predict_readout(law, 3.0, 0.05)
+    assert same.test_error == pytest.approx(readout.test_error, rel=1e-9)
+    assert same.bias == pytest.approx(readout.bias)
+    best = predict_transfer(law, law, 3.0, 0.05, intercept="best")
+    rate = predict_transfer(law, law, 3.0, 0.05, intercept="rate")
+    assert best.test_error <= min(same.test_error, rate.test_error)
+    assert rate.misses == pytest.approx(rate.false_alarms, abs=1e-9)  # P(yes) = π
+    assert rescaled(1.5, 9, 81) == pytest.approx(1.5 * np.sqrt(2))
+    found = recipes(PAPER, 200, 2.0, 0.9, 4.0, 0.01)
+    assert found["both"] < found["sharpness"] < found["nothing"]
+
+
+def test_transfer_refuses():
+    law = attention(PAPER, temperature=2.0, cos=0.8)
+    for other in (attention(PAPER, temperature=2.0, cos=0.7), pooled(PAPER)):
+        with pytest.raises(ValueError, match="query of law"):
+            predict_transfer(law, other, 1.0, 0.1)
+    with pytest.raises(ValueError, match="vectorized"):
+        predict_transfer(vectorized(PAPER), vectorized(PAPER), 1.0, 0.1)
+    with pytest.raises(ValueError, match="intercept = 'no'"):
+        judge(law.scores(np.ones(3), 0.0, np.random.default_rng(0)), 0.0, "no", 0.5)
+
+
+NOISES = {
+    "correlated": ({"noise": TokenNoise(decay=0.4)}, 0),
+    "sizes": ({"noise": TokenNoise(freedom=9.0)}, 0),
+    "coordinates": ({"noise": TokenNoise(freedom=9.0, heavy="coordinate")}, 0),
+    "directions": ({"directions": 2}, 1),
+    "random R": ({"counts": np.array([0, 1, 3])}, 0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
+@pytest.mark.parametrize("name", NOISES)
+def test_alignment_under_other_noise(name):
+    """Echo included (η_b = ½, π = .45); the correction in 1/d is removed by two sizes."""
+    law, _ = NOISES[name]
+    model, rng = SparseTokens(L=30, R=1, theta=5.0, pi=0.45), np.random.default_rng(4)
+    gaps = []
+    for d in (40, 80):
+        theory = predict_noisy_alignment(model, d, 3.0, **law).query_cos
+        found = []
+        for _ in range(40):
+            X, y, _ = sample_bags(model, 3 * d, d, rng, **law)
+            q = two_steps(X, y).q
+            found.append(q.sum() / np.sqrt(d) / np.linalg.norm(q) - theory)
+        gaps.append(np.array(found))
+    agree(0.0, gaps, sizes=(40, 80), claim="noise")
+
+
+def test_white_noise_is_the_model_of_the_book():
+    for pi, loss, lr_b in ((0.3, "logistic", 0.5), (0.6, "square", 1.0)):
+        model = SparseTokens(L=12, R=3, theta=2.0, pi=pi)
+        options = {"loss": loss, "lr_b": lr_b}
+        ours = predict_noisy_alignment(model, 50, 1.5, **options)
+        assert ours.query_cos == pytest.approx(predict_alignment(model, 1.5, **options).query_cos)
+        assert ours.echo == pytest.approx(abs(predict_alignment(model, 1.5, **options).echo))
+
+
+def test_the_noise_is_what_it_says():
+    rng, noise = np.random.default_rng(5), TokenNoise(decay=0.7, freedom=9.0)
+    Z = noise.sample(4000, 5, 6, rng).reshape(-1, 6)
+    np.testing.assert_allclose((Z**2).mean(axis=0), noise.spectrum(6), rtol=0.06)
+    assert noise.fourth == pytest.approx(7 / 5)
+    assert noise.phi(6, 1) == pytest.approx(1)
+    assert TokenNoise(freedom=3.0).fourth == np.inf
+    E = signal_directions(7, 3)
+    np.testing.assert_allclose(E @ E.T, np.eye(3), atol=1e-12)
+    X, y, where = sample_bags(PAPER, 50, 7, rng, directions=3, counts=np.array([0, 2]))
+    assert set(where.sum(axis=1)[y > 0]) == {0, 2}
+    assert not where[y < 0].any()
+    white, root = whiten(X, y)
+    quiet = white[y < 0].reshape(-1, 7)
+    np.testing.assert_allclose(quiet.T @ quiet / len(quiet), np.eye(7), atol=1e-8)
+    np.testing.assert_allclose(X @ root, white)
+    for bad in ({"decay": 2.0}, {"freedom": 2.0}, {"heavy": "bag"}):
+        with pytest.raises(ValueError, match="not allowed"):
+            TokenNoise(**bad)
+    with pytest.raises(ValueError, match="negative tokens"):
+        whiten(X, np.ones(50))
+
+
+@pytest.mark.false_alarm(0.0001)
+def test_the_largest_of_heavy_tokens():
+    rng, L, theta, f = np.random.default_rng(6), 50, 6.0, 4.0
+    sigma = np.sqrt((f - 2) / rng.chisquare(f, (2, 8000, L)))
+    h = sigma * rng.standard_normal(sigma.shape)
+    h[0, :, 0] += theta
+    for normalized in (False, True):
+        S = (h / sigma if normalized else h).max(axis=2)
+        cuts = np.linspace(2, 12, 400)
+        errors = [(np.mean(S[0] <= t) + np.mean(S[1] > t)) / 2 for t in cuts]
+        best = cuts[np.argmin(errors)]
+        wrong = np.concatenate([S[0] <= best, S[1] > best]).astype(float)
+        theory = heavy_error(L, theta, f, normalized=normalized)
+        agree(theory, wrong, claim="heavy")
+    assert heavy_error(L, theta, 1e6) == pytest.approx(
+        float(oracle_error("attention", SparseTokens(L, 1, theta, 0.5), tau=np.inf)), rel=1e-3
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
+@pytest.mark.parametrize(
+    ("model", "alpha"),
+    [(SparseTokens(10, 1, 4.0, 0.5), 2.0), (SparseTokens(30, 1, 5.0, 0.3), 2.0)],
+)
+def test_the_leading_eigenvector(model, alpha):
+    rng, groups = np.random.default_rng(7), []
+    for d in (30, 60, 120):
+        bags = (sample_signed(model, round(alpha * d), d, rng)[:2] for _ in range(40))
+        groups.append(np.array([second_moment_query(*bag)[0] ** 2 for bag in bags]))
+    theory = second_moment_cos(model, alpha) ** 2
+    agree(theory, groups, sizes=(30, 60, 120), claim="second-moment")
+    with pytest.raises(AgreementError):
+        agree(1.5 * theory, groups, sizes=(30, 60, 120), claim="wrong")
+
+
+def test_the_second_moment_in_long_bags_and_below_its_threshold():
+    model = SparseTokens(10**6, 2, 60.0, 0.2)
+    large = 1 - 10**6 / (3.0 * (0.2 * 3600 * 2) ** 2)
+    assert second_moment_cos(model, 3.0) ** 2 == pytest.approx(large, abs=0.01)
+    assert second_moment_cos(SparseTokens(100, 1, 1.0, 0.5), 1.0) == 0
+    assert second_moment_cos(SparseTokens(100, 1, 0.0, 0.5), 1.0) == 0
+    rng = np.random.default_rng(8)
+    X, y, _ = sample_signed(PAPER, 30, 6, rng)
+    P = np.eye(20) - 1 / 20
+    M = np.einsum("n,nla,lk,nkb->ab", y / 60, X, P, X)
+    vector = np.linalg.eigh(M)[1][:, -1]
+    assert abs(vector @ second_moment_query(X, y)) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.false_alarm(0.0001)
+def test_needles_of_both_signs():
+    rng, L, theta = np.random.default_rng(9), 30, 4.5
+    h = rng.standard_normal((2, 20_000, L))
+    h[0, :, 0] += theta * rng.choice([-1, 1], 20_000)
+    for heads, S in ((1, h.max(axis=2)), (2, np.abs(h).max(axis=2))):
+        cuts = np.linspace(1, 6, 300)
+        errors = [(np.mean(S[0] <= t) + np.mean(S[1] > t)) / 2 for t in cuts]
+        best = cuts[np.argmin(errors)]
+        wrong = np.concatenate([S[0] <= best, S[1] > best]).astype(float)
+        agree(signed_error(L, theta, heads=heads), wrong, claim="signs")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_by_hand(kind, loss):
+    rng = np.random.default_rng(10)
+    X, y = rng.normal(size=(6, 5, 3)), np.array([1, -1, 1, 1, -1, -1.0])
+    p = rng.normal(size=size(kind, 3))
+    gradient = objective(kind, p, X, y, 0.1, loss)[1]
+    for k, e in enumerate(1e-6 * np.eye(len(p))):
+        up, down = (objective(kind, p + side * e, X, y, 0.1, loss)[0] for side in (1, -1))
+        assert gradient[k] == pytest.approx((up - down) / 2e-6, abs=1e-7), k
+
+
+def test_two_layers_literally():
+    """Token by token; with u = 0 one layer is left."""
+    rng, d = np.random.default_rng(11), 4
+    X, p = rng.normal(size=(3, 5, d)), rng.normal(size=size("two layers", d))
+    (q, w, first), b, u = unpack("two layers", p, d)
+    for x, z in zip(X, scores("two layers", p, X), strict=True):
+        A = softmax(np.outer(x @ first, x @ first), axis=1)
+        Y = x + u * A @ x
+        assert z == pytest.approx(softmax(Y @ q) @ Y @ w + b)
+    p[-2] = 0
+    plain = np.concatenate([q, w, [b]])
+    np.testing.assert_allclose(scores("two layers", p, X), scores("one layer", plain, X))
+    np.testing.assert_allclose(scores("one layer", plain, X)[0], softmax(X[0] @ q) @ X[0] @ w + b)
+
+
+def test_training_finds_a_stationary_point():
+    rng = np.random.default_rng(12)
+    X, y, _ = SparseTokens(8, 1, 6.0, 0.5).sample(60, 5, rng)
+    for kind in KINDS:
+        found = train(kind, X, y, 0.05, rng, starts=1)
+        assert np.abs(objective(kind, found.parameters, X, y, 0.05)[1]).max() < 1e-3
+        assert found.train_loss < 0.3
+
+
+def test_a_gate_with_a_normalizer_is_softmax():
+    u = np.random.default_rng(13).normal(0, 30, size=(4, 9))
+    np.testing.assert_allclose(gated_weights(softmax_gates(u)), softmax(u, axis=1), atol=1e-12)
+    g = np.random.default_rng(14).random((3, 6))
+    state = np.zeros(3)
+    h = np.random.default_rng(15).normal(size=(3, 6))
+    for k in range(6):
+        state = (1 - g[:, k]) * state + g[:, k] * h[:, k]
+    np.testing.assert_allclose((gated_weights(g) * h).sum(axis=1), state)
+    with pytest.raises(ValueError, match="gates"):
+        gated_weights([[1.5, 0.0]])
+
+
+@pytest.mark.false_alarm(0.001)
+def test_recurrences_reach_the_largest_token_or_the_mean():
+    """Within five standard errors of 2·2000 bags, plus the optimism of a threshold from half."""
+    model, rng = SparseTokens(L=200, R=1, theta=5.0, pi=0.5), np.random.default_rng(16)
+    largest = float(oracle_error("attention", model, tau=np.inf))
+    spread = 5 * np.sqrt(largest / 4000)
+    for gate, slope in (("softmax", 4.0), ("sigmoid", 10.0)):
+        found = recurrence_error(model, gate, rng, slope=slope, trials=2000)
+        assert found == pytest.approx(largest, abs=spread + 0.005)
+    mean = float(oracle_error("pooled", model))
+    assert recurrence_error(model, "linear", rng, trials=2000) == pytest.approx(mean, abs=0.05)
+    with pytest.raises(ValueError, match="gate = 'lstm'"):
+        recurrence_error(model, "lstm", rng)
