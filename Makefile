@@ -1,6 +1,7 @@
 # Each target sets up whatever it needs first. CHAPTERS="chapters/01_model.ipynb" restricts
-# `notebooks`, PAGES="chapters/01_model" restricts `screenshots`, ONLY=alignment restricts `bench`,
-# `check` and `mutants`, ONLY="name name" restricts `reproduce`, PROFILE=quick makes it small,
+# `notebooks`, PAGES="chapters/01_model" restricts `screenshots` and `pdf`,
+# ONLY=alignment restricts `bench`, `check` and `mutants`, ONLY="name name" restricts `reproduce`,
+# PROFILE=quick makes it small,
 # EXECUTOR=tcp://host:8786 sends it to a Dask cluster.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -13,7 +14,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench screenshots clean distclean
+.PHONY: book serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -56,6 +57,12 @@ picture: .venv/book
 
 bench: .venv/book
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+pdf: .venv/test book
+	@$(BIN)/python -m scripts.pdf $(PAGES)
+
+slow-line: .venv/test book
+	@$(BIN)/python -m scripts.slow_line
 
 screenshots: .venv/test book
 	@$(BIN)/python -m scripts.screenshots $(PAGES)

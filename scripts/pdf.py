@@ -1,0 +1,207 @@
+"""The whole book as one PDF, printed by the browser: `make pdf` (no TeX needed).
+
+Each page of the built site is printed by itself. The pieces are put together here: numbered
+throughout, with a table of contents, bookmarks, and links that lead to places in the same file.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag
+
+import yaml
+from pypdf import PageObject, PdfReader, PdfWriter
+from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NullObject
+
+from scripts.browser import browser, load_images, opened, serve
+from scripts.build_book import BUILD, HTML, toc_pages
+from scripts.run_notebooks import ROOT
+
+TARGET = BUILD / "attention-and-the-needle.pdf"
+TITLE = yaml.safe_load((ROOT / "_config.yml").read_text())["title"]
+PAPER = {
+    "format": "A4",
+    "margin": {"top": "16mm", "bottom": "20mm", "left": "17mm", "right": "17mm"},
+}
+SCALE, WIDTH = 0.85, 780  # of the text, and the width of the paper's text in its pixels
+# Chromium gives a name to a place only when something on the page links to it
+NAME_ALL = """() => {
+    const box = document.createElement("div");
+    box.style = "position: absolute; top: 0; left: 0; font-size: 1px; line-height: 1px; opacity: 0";
+    for (const { id } of document.querySelectorAll("article [id]")) {
+        const link = box.appendChild(document.createElement("a"));
+        link.href = `#${id}`;
+        link.textContent = ".";
+    }
+    document.querySelector("article").prepend(box);
+}"""
+CONTENTS = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 10.5pt/1.5 sans-serif; color: #222 }}
+h1 {{ margin: 6cm 0 1cm; font-size: 30pt }} h2 {{ break-before: page }}
+a {{ color: inherit; text-decoration: none; display: flex; gap: .6em }}
+a span:last-child {{ margin-left: auto }}
+.chapter {{ margin-top: .5em; font-weight: bold }} .section {{ padding-left: 1.4em }}
+</style><h1>{title}</h1><p>{about}</p><h2>Contents</h2>{lines}</html>"""
+FOOT = """<!DOCTYPE html><meta charset="utf-8"><style>
+@page {{ size: A4; margin: 0 }} body {{ margin: 0; font: 8pt sans-serif; color: #555 }}
+div {{ position: relative; height: 297mm; break-after: page }}
+p {{ position: absolute; bottom: 9mm; left: 17mm; right: 17mm; margin: 0;
+     display: flex; justify-content: space-between }}
+</style>{pages}"""
+
+
+@dataclass
+class Piece:
+    """One page of the site, printed."""
+
+    name: str
+    reader: PdfReader
+    title: str
+    sections: list[tuple[str, str]]  # title and id of its sections of the second level
+    start: int = 0  # its first page in the whole
+    places: dict[str, Any] = field(default_factory=dict)  # id → place in the piece
+
+    def page_of(self, identifier: str) -> int:
+        place = self.places.get(identifier)
+        number = self.reader.get_destination_page_number(place) if place is not None else 0
+        return self.start + (number or 0)
+
+
+def printed(instance: Any, host: str, name: str) -> Piece:
+    """Print one page, light, everything unfolded, all its places named."""
+    with opened(instance, f"{host}/{name}.html") as page:
+        load_images(page)
+        page.emulate_media(media="print")
+        page.add_style_tag(content="#jb-print-toc { display: none !important }")
+        page.set_viewport_size({"width": WIDTH, "height": 1000})  # formulas are fitted to the paper
+        page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
+        )
+        heading = "e => e.innerText.replace(/#$/, '').trim()"
+        title = page.locator("article h1").first.evaluate(heading)
+        found = page.locator("article section > h2").all()
+        sections = [(h.evaluate(heading), h.evaluate("e => e.parentElement.id")) for h in found]
+        page.evaluate(NAME_ALL)
+        data = page.pdf(**PAPER, scale=SCALE, print_background=True, outline=True, tagged=True)
+    reader = PdfReader(BytesIO(data))
+    places = {key.lstrip("/"): place for key, place in reader.named_destinations.items()}
+    return Piece(name, reader, title, sections, places=places)
+
+
+def contents(instance: Any, pieces: list[Piece], host: str) -> PdfReader:
+    """The title and the table of contents."""
+
+    def line(kind: str, title: str, address: str, page: int) -> str:
+        text = f"<span>{html.escape(title)}</span><span>{page + 1}</span>"
+        return f'<div class="{kind}"><a href="{host}/{address}">{text}</a></div>'
+
+    lines = []
+    for piece in pieces:
+        lines.append(line("chapter", piece.title, f"{piece.name}.html", piece.start))
+        for title, place in piece.sections if piece.name.startswith("chapters/") else ():
+            lines.append(line("section", title, f"{piece.name}.html#{place}", piece.page_of(place)))
+    about = "Every number in this book was computed by the code printed beside it."
+    page = instance.new_page()
+    page.set_content(CONTENTS.format(title=html.escape(TITLE), about=about, lines="".join(lines)))
+    data = page.pdf(**PAPER, print_background=True)
+    page.close()
+    return PdfReader(BytesIO(data))
+
+
+def feet(instance: Any, names: list[str]) -> list[PageObject]:
+    """For every page its foot: of which chapter, and its number."""
+    pages = "".join(
+        f"<div><p><span>{html.escape(name)}</span><span>{number}</span></p></div>"
+        for number, name in enumerate(names, 1)
+    )
+    page = instance.new_page()
+    page.set_content(FOOT.format(pages=pages))
+    data = page.pdf(prefer_css_page_size=True)
+    page.close()
+    return list(PdfReader(BytesIO(data)).pages)
+
+
+def links(page: PageObject) -> Iterator[DictionaryObject]:
+    for reference in page.get("/Annots", ()):
+        note = reference.get_object()
+        if note.get("/Subtype") == "/Link":
+            yield note
+
+
+def lead(note: DictionaryObject, own: Piece | None, pieces: dict[str, Piece], host: str) -> Any:
+    """The piece and the place a link leads to, when that is in the book."""
+    action = note.get("/A", DictionaryObject()).get_object()
+    if "/Dest" in note or "/D" in action:
+        return own, str(note.get("/Dest") or action["/D"]).lstrip("/")
+    address, place = urldefrag(str(action.get("/URI", "")))
+    name = address.removeprefix(f"{host}/").removesuffix(".html")
+    return pieces.get(name) if address.startswith(host) else None, place
+
+
+def joined(front: PdfReader, pieces: list[Piece], feet_of: Any, host: str) -> PdfWriter:
+    """All pages in order, with feet, bookmarks, and links that stay in the file."""
+    writer = PdfWriter()
+    by_name = {piece.name: piece for piece in pieces}
+    owners: list[Piece | None] = [None] * len(front.pages)
+    for reader, owner in [(front, None), *((piece.reader, piece) for piece in pieces)]:
+        for page in reader.pages:
+            writer.add_page(page)
+        if owner:
+            owners += [owner] * len(reader.pages)
+    names = [owner.title if owner else TITLE for owner in owners]
+    for page, foot in zip(writer.pages, feet_of(names), strict=True):
+        page.merge_page(foot)
+    for page, owner in zip(writer.pages, owners, strict=True):
+        for note in links(page):
+            target, identifier = lead(note, owner, by_name, host)
+            if target is None:
+                continue
+            place = target.places.get(identifier)
+            top = place.top if place is not None else None
+            height = FloatObject(top) if isinstance(top, int | float) else NullObject()
+            where = writer.pages[target.page_of(identifier)].indirect_reference
+            for key in ("/A", "/Dest"):
+                note.pop(key, None)
+            note[NameObject("/Dest")] = ArrayObject(
+                [where, NameObject("/XYZ"), NullObject(), height, NullObject()]
+            )
+    for piece in pieces:
+        mark = writer.add_outline_item(title=piece.title, page_number=piece.start)
+        for title, place in piece.sections:
+            writer.add_outline_item(title=title, page_number=piece.page_of(place), parent=mark)
+    writer.add_metadata({"/Title": TITLE})
+    return writer
+
+
+def book(names: list[str], target: Path) -> Path:
+    """Print pages of the built site into one file."""
+    with serve(HTML) as host, browser() as instance:
+        pieces = []
+        for name in names:
+            pieces.append(printed(instance, host, name))
+            print(f"{name}: {len(pieces[-1].reader.pages)} pages", flush=True)
+        front = contents(instance, pieces, host)
+        start = len(front.pages)
+        for piece in pieces:
+            piece.start, start = start, start + len(piece.reader.pages)
+        again = contents(instance, pieces, host)  # now that the numbers are known
+        if len(again.pages) != len(front.pages):
+            raise SystemExit("the table of contents changed its length with its numbers")
+        writer = joined(again, pieces, lambda all_names: feet(instance, all_names), host)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    writer.compress_identical_objects()
+    writer.write(target)
+    print(f"{len(writer.pages)} pages: {target}")
+    return target
+
+
+if __name__ == "__main__":
+    if not (HTML / "index.html").exists():
+        sys.exit("there is no built site: run `make book` first")
+    book(sys.argv[1:] or toc_pages(), TARGET)

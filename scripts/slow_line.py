@@ -1,0 +1,131 @@
+"""How the site behaves on a slow line: `make slow-line` measures and writes benchmarks/SITE.md.
+
+Every page is opened in a fresh Chromium, and then followed by a second page with what the first
+left in the cache, at 1.5 Mbit/s and 100 ms, from a local server that compresses as hosts do.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import mimetypes
+import platform
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from scripts.browser import QuietHandler, browser
+from scripts.build_book import HTML, toc_pages
+from scripts.run_notebooks import ROOT
+
+REPORT = ROOT / "benchmarks" / "SITE.md"
+LINE = {"offline": False, "latency": 100, "downloadThroughput": 1.5e6 / 8, "uploadThroughput": 1e5}
+TEXT, MATH, COLD, SECOND = 2.0, 5.0, 900.0, 300.0  # seconds, seconds, kB, kB
+HEAD = """# The site on a slow line
+
+What a reader waits for at 1.5 Mbit/s and 100 ms: until the first text stands and until all formulas
+of the page are set, and how much is fetched on a first visit and for a second page (the next one,
+with what the first left behind). Aims: {text:.0f} s, {math:.0f} s, {cold:.0f} kB and
+{second:.0f} kB. Bytes and requests are the same on every machine; seconds are those of {machine}, {when}.
+
+| page | text (s) | formulas (s) | first visit (kB) | requests | second page (kB) |
+| --- | ---: | ---: | ---: | ---: | ---: |
+"""
+
+
+class Compressing(QuietHandler):
+    """Serves text gzipped, and lets what it serves be kept for a while."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        if path.is_dir():
+            path /= "index.html"
+        if not path.is_file():
+            self.send_error(404)
+            return
+        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        data, zipped = path.read_bytes(), not kind.startswith(("image/png", "font/"))
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "max-age=600")
+        if zipped:
+            data = gzip.compress(data)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@contextmanager
+def compressed(folder: Path) -> Iterator[str]:
+    handler = functools.partial(Compressing, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Visit:
+    """One reader: a fresh browser context behind a slow line, whose bytes are counted."""
+
+    def __init__(self, instance: Any) -> None:
+        self.context = instance.new_context(viewport={"width": 1280, "height": 900})
+        self.page = self.context.new_page()
+        wire = self.context.new_cdp_session(self.page)
+        wire.send("Network.enable")
+        wire.send("Network.emulateNetworkConditions", LINE)
+        self.bytes = self.requests = 0
+        wire.on("Network.loadingFinished", self.count)
+
+    def count(self, event: dict[str, Any]) -> None:
+        self.bytes += event["encodedDataLength"]
+        self.requests += event["encodedDataLength"] > 0
+
+    def open(self, address: str) -> tuple[float, float, float, int]:
+        """Seconds to the first text and to the last formula, kB and requests of a page."""
+        self.bytes = self.requests = 0
+        self.page.goto(address, wait_until="load", timeout=120_000)
+        math = self.page.evaluate(
+            "async () => { await window.MathJax?.startup?.promise; return performance.now() }"
+        )
+        paint = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+        text = self.page.evaluate(paint)
+        self.page.wait_for_load_state("networkidle")
+        return text / 1000, math / 1000, self.bytes / 1000, self.requests
+
+
+def measure(pages: list[str]) -> list[tuple[str, float, float, float, int, float]]:
+    rows = []
+    with compressed(HTML) as host, browser() as instance:
+        for page, following in zip(pages, pages[1:] + pages[:1], strict=True):
+            visit = Visit(instance)
+            text, math, cold, requests = visit.open(f"{host}/{page}.html")
+            second = visit.open(f"{host}/{following}.html")[2]
+            visit.context.close()
+            rows.append((page, text, math, cold, requests, second))
+            print(f"{page}: {text:.1f} s, {math:.1f} s, {cold:.0f} kB, {second:.0f} kB", flush=True)
+    return rows
+
+
+def main() -> None:
+    rows = measure(toc_pages())
+    machine = f"{platform.system()} on {platform.machine()}"
+    when = time.strftime("%Y-%m-%d", time.gmtime())
+    lines = [
+        f"| {page} | {text:.1f} | {math:.1f} | {cold:.0f} | {requests} | {second:.0f} |"
+        for page, text, math, cold, requests, second in rows
+    ]
+    head = HEAD.format(text=TEXT, math=MATH, cold=COLD, second=SECOND, machine=machine, when=when)
+    REPORT.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    over = [row[0] for row in rows if row[3] > COLD or row[5] > SECOND]
+    print(f"written to {REPORT.relative_to(ROOT)}; too heavy: {', '.join(over) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
