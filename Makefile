@@ -3,6 +3,7 @@
 # ONLY=alignment restricts `bench`, `check` and `mutants`, ONLY="name name" restricts `reproduce`,
 # PROFILE=quick makes it small,
 # EXECUTOR=tcp://host:8786 sends it to a Dask cluster.
+# LIVE=0 leaves Python for the reader's browser out of `book` and `test`.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
