@@ -18,8 +18,8 @@ from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
 BLOCK = """
-<div class="live-start" hidden data-bytes="{bytes}" data-packages="{packages}"
- data-seconds="{seconds}">
+<div class="live-start d-print-none" hidden data-bytes="{bytes}"
+ data-packages="{packages}" data-seconds="{seconds}">
 <p><button type="button" class="btn btn-sm" data-live="start"
  style="color: inherit; border-color: currentcolor">
 Run this page</button> <span role="status">Edit and run every cell in this browser: {megabytes} MB

@@ -25,7 +25,7 @@ warnings.filterwarnings("ignore", "tqdm:disabling monitor")  # there are no thre
 warnings.filterwarnings("ignore", "JsProxy.as_object_map", module="threadpoolctl")
 
 Emit = Callable[[str, str], None]
-LARGEST = 200_000_000  # bytes of variables that are kept; a page can hold no more
+LARGEST_ARRAY, LARGEST = 32_000_000, 100_000_000  # bytes that are kept, of one variable and of all
 
 
 class Stream(io.TextIOBase):
@@ -183,7 +183,11 @@ class Kernel:
 
     def snapshot(self) -> tuple[bytes, list[str]]:
         """All variables as bytes, and the names of those that cannot be kept."""
-        variables = {k: v for k, v in self.space.items() if k not in self.own}
+        variables = {
+            name: value
+            for name, value in self.space.items()
+            if name not in self.own and bytes_of(value) <= LARGEST_ARRAY
+        }
         try:
             content = pickled(variables)
         except Exception:
@@ -234,6 +238,12 @@ def pickled(value: Any) -> bytes:
     target = io.BytesIO()
     Pickler(target, protocol=5).dump(value)
     return target.getvalue()
+
+
+def bytes_of(value: Any) -> int:
+    """Those of an array; others are small, or are found out when they are written."""
+    count = getattr(value, "nbytes", 0)
+    return count if isinstance(count, int) else 0
 
 
 def can_be_kept(value: Any) -> bool:

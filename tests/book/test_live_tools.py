@@ -170,6 +170,7 @@ def test_variables_outlive_the_thread(kernel: ModuleType) -> None:
     page = kernel.Kernel()
     source = """
 import numpy as np
+from numpy import ndarray
 from functools import cache
 rng, factor = np.random.default_rng(3), 2
 same = rng
@@ -178,12 +179,12 @@ def double(x): return factor * x
 def slow(x): return double(x)
 class Point:
     def __init__(self, x): self.x = x
-p, thread = Point(double(3)), (k for k in range(3))
+p, thread, large = Point(double(3)), (k for k in range(3)), np.zeros(5_000_000)
 rng.normal()
 """
     assert page.run(source, "<cell 1>", lambda kind, text: None)
     content, lost = page.snapshot()
-    assert lost == ["thread"]
+    assert lost == ["large", "thread"]
     expected = page.python("float(rng.normal())")
     other = kernel.Kernel()
     other.restore(content)

@@ -115,6 +115,7 @@ def test_the_build_executes_what_changed_and_fails_on_any_flaw(tmp_path: Path) -
     assert (book.folder / "chapters" / "07_needle.ipynb").read_bytes() == committed
     page = book.folder / "_build" / "html" / "chapters" / "07_needle.html"
     assert "7" in page.read_text()
+    assert "data-live" not in page.read_text()
 
     status, said = book.build()
     assert status == 0

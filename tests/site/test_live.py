@@ -270,6 +270,7 @@ def test_state_survives_another_chapter(first: Any, live: Site) -> None:
     first.wait_for_selector(".live-start[data-live=ready]")
     assert outputs(first, 2).strip() == "43"
     assert python(first, "answer") == "43"
+    assert cell(first, 2).locator("textarea").input_value() == "answer = 43\nanswer"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -297,8 +298,15 @@ AGREEMENTS = """() => [...document.querySelectorAll('div.cell[data-state]')].map
 })"""
 
 
+def same_digits(a: str, b: str) -> bool:
+    """Equal in all digits that both show; how many these are follows from the standard error."""
+    places = min(len(x.partition("e")[0].partition(".")[2]) for x in (a, b))
+    scale = max(abs(float(a)), abs(float(b))) if "e" in a + b else 1.0
+    return abs(float(a) - float(b)) <= 1.01 * scale * 10.0**-places
+
+
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_whole_chapter_runs_and_every_agreement_holds(live: Site, name: str) -> None:
+def test_a_whole_chapter_runs_and_every_agreement_holds(live: Site, first: Any, name: str) -> None:
     page = live.start(name)
     stored = page.evaluate(AGREEMENTS)
     page.get_by_text("Run all", exact=False).first.click()
@@ -308,8 +316,10 @@ def test_a_whole_chapter_runs_and_every_agreement_holds(live: Site, name: str) -
     assert failed == []
     for (k, _, verdict, rows), (_, _, told, table) in zip(stored, ran, strict=True):
         assert (verdict is None) == (told is None), k
-        assert rows == table, k
+        assert [name for name, _ in rows] == [name for name, _ in table], k
+        assert all(map(same_digits, [x for _, x in rows], [x for _, x in table])), (k, rows, table)
         assert told is None or "agree" in told.lower(), k
+    assert not [address for address in page.asked if ".whl" in address]  # they are in the cache
     images = "() => document.querySelectorAll('.live-output figure img').length"
     assert page.evaluate(images) > 5
     page.close()
