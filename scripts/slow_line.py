@@ -30,7 +30,7 @@ HEAD = """# The site on a slow line
 What a reader waits for at 1.5 Mbit/s and 100 ms: until the first text stands and until all formulas
 of the page are set, and how much is fetched on a first visit and for a second page (the next one,
 with what the first left behind). Aims: {text:.0f} s, {math:.0f} s, {cold:.0f} kB and
-{second:.0f} kB. Bytes and requests are the same on every machine; seconds are those of {machine}, {when}.
+{second:.0f} kB. Bytes and requests are the same on every machine; seconds are of {machine}, {when}.
 
 | page | text (s) | formulas (s) | first visit (kB) | requests | second page (kB) |
 | --- | ---: | ---: | ---: | ---: | ---: |
