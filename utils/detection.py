@@ -58,10 +58,13 @@ def one_needle_bayes_error(L: float, theta: float, pi: float = 0.5, *, points: i
     jump = np.exp(np.minimum(theta * g - theta**2 / 2 - log_L, 200.0))
     z = (1.5 + 0.5j * np.arange(points)) / k
     exponent = np.empty(points, complex)
-    for i, value in enumerate(z):
-        x = value * jump
-        small, decay = np.abs(x) < 1e-3, np.exp(-np.minimum(x.real, 700) - 1j * x.imag)
-        exponent[i] = weight @ np.where(small, x * x / 2 - x**3 / 6, decay - 1 + x) - value
+    low = np.searchsorted(jump, 1e-3 / np.abs(z))  # below it e^{−x} − 1 + x ≃ x²/2 − x³/6
+    second, third = (np.append(0.0, np.cumsum(weight * jump**n)) for n in (2, 3))
+    decay, turn = np.exp(-1.5 / k * jump).astype(complex), np.exp(-0.5j / k * jump)
+    for i, (value, n) in enumerate(zip(z, low, strict=True)):  # decay = e^{−zΛ}, turned each time
+        near = value**2 / 2 * second[n] - value**3 / 6 * third[n]
+        exponent[i] = near + weight[n:] @ (decay[n:] - 1 + value * jump[n:]) - value
+        decay *= turn
     if log_L < 30:  # M = (1 + E/L)^L, which tends to e^E
         exponent = L * np.log1p(np.where(np.abs(1 + exponent / L) > 1e-9, exponent / L, -0.999))
     integrand = (np.exp(z * k + exponent) / z**2).real
