@@ -47,6 +47,7 @@ FLOW = [  # the order of the modules on the page of functions; others follow by 
         "separation",
         "detection",
         "readout",
+        "endtoend",
     ),
     *("asymptotics", "reuse", "training", "capacity", "margin", "learning", "amp", "posterior"),
     *("planning", "sweep", "execute", "worker", "cache", "fingerprint", "results"),
