@@ -29,12 +29,16 @@ once, nothing to install, nothing sent anywhere.</span></p>
   const block = document.querySelector(".live-start");
   const button = block.querySelector("button");
   const seen = `needle-live:${{location.pathname}}`;
-  let begin;
+  let begin, here = false;
   const started = new Promise((resolve) => {{ begin = resolve; }});
-  const go = () => {{
+  const go = (click) => {{
+    if (here) return;
     button.disabled = true;
     block.querySelector("span").textContent = "Python is being fetched …";
-    import("{base}page.mjs?{version}").then((live) => begin(live.start(block))).catch((error) => {{
+    import("{base}page.mjs?{version}").then((live) => {{
+      here = true;
+      begin(live.start(block, click));
+    }}).catch((error) => {{
       button.disabled = false;
       block.querySelector("span").textContent = `This did not work: ${{error.message}}`;
     }});
@@ -44,7 +48,7 @@ once, nothing to install, nothing sent anywhere.</span></p>
   }});
   const able = self.Worker && self.WebAssembly && self.DecompressionStream;
   block.hidden = !able || location.protocol === "file:";
-  button.addEventListener("click", go, {{ once: false }});
+  button.addEventListener("click", go);
   window.addEventListener("load", () => {{
     try {{ if (!block.hidden && sessionStorage[seen]) go(); }} catch {{}}
   }});

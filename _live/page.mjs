@@ -173,7 +173,7 @@ class Page {
 
   tick() {
     const cell = this.running;
-    this.bar.hidden = this.ready && !cell;
+    this.bar.hidden = this.block.dataset.live && !cell;
     if (cell) {
       const seconds = (performance.now() - cell.started) / 1000;
       const about = cell.expected > WORTH_SAYING ? ` of about ${say(cell.expected)}` : "";
@@ -286,7 +286,7 @@ class Page {
     this.block.dataset.live = "failed";
     this.announce(words);
     const button = document.querySelector("[data-live=start]");
-    Object.assign(button, { hidden: false, textContent: "Try again" });
+    Object.assign(button, { hidden: false, disabled: false, textContent: "Try again" });
     button.onclick = () => {
       button.hidden = true;
       this.files = null;
@@ -395,8 +395,9 @@ class Page {
   }
 }
 
-export async function start(block) {
+export async function start(block, clicked) {
   const page = new Page(block);
+  if (clicked) page.all.focus({ preventScroll: true }); // the button that had the focus is gone
   store.sweep().catch(() => {});
   await page.bring();
   page.start();

@@ -93,10 +93,13 @@ def first(live: Site) -> Any:
     """Chapter 1, started by the keyboard, with what that took."""
     page = live.open("01_model")
     page.before = list(page.asked)
+    slow = "e => { e.dataset.seconds = '0 0 40' }"  # as if the third cell had taken 40 s
+    page.locator(".live-start").evaluate(slow)
     start = time.perf_counter()
     page.locator("[data-live=start]").press("Enter")
     page.answer = python(page, "from scipy.special import ndtri\nround(float(ndtri(0.975)), 6)")
     page.seconds = time.perf_counter() - start
+    assert page.evaluate("() => document.activeElement.innerText").startswith("Run all")
     return page
 
 
@@ -161,6 +164,12 @@ def test_sources_are_those_of_the_notebook(first: Any) -> None:
     written = [c.source.strip() for c in notebook.cells if c.cell_type == "code"]
     shown = first.eval_on_selector_all(".live-code textarea", "areas => areas.map(a => a.value)")
     assert [text.strip() for text in shown] == written
+
+
+def test_cells_that_take_long_say_so_before(first: Any) -> None:
+    notes = [cell(first, number).locator(".live-note").inner_text() for number in (2, 3)]
+    assert notes == ["", "takes about 2 min here"]
+    assert "Run all (about 2 min)" in first.locator(".live-buttons").inner_text()
 
 
 def test_theory_is_that_of_the_book(first: Any) -> None:
@@ -293,8 +302,8 @@ def test_a_telephone_is_wide_enough(first: Any, theme: str) -> None:
 AGREEMENTS = """() => [...document.querySelectorAll('div.cell[data-state]')].map((cell, k) => {
     const table = cell.querySelector(':scope > .cell_output details.agreement');
     const rows = [...(table?.querySelectorAll('tbody tr') ?? [])];
-    return [k + 1, cell.dataset.state, table?.querySelector('summary').innerText ?? null,
-        rows.map(row => [...row.cells].slice(0, 2).map(c => c.innerText))];
+    return [k + 1, cell.dataset.state, table?.querySelector('summary').textContent ?? null,
+        rows.map(row => [...row.cells].slice(0, 2).map(c => c.textContent))];
 })"""
 
 
