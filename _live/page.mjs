@@ -4,7 +4,7 @@ const [{ Editor }, { highlighted }, store, { Outputs }] = await Promise.all(
   ["editor", "highlight", "store", "outputs"].map((name) => import(`./${name}.mjs${fresh}`)),
 );
 const BASE = new URL("./", import.meta.url).href;
-const SLOWER = 2.5; // Python in a browser against the machine that built the book, roughly
+const SLOWER = 2.5; // at least, in a browser; products of large matrices cost ten times as much
 const WORTH_SAYING = 8; // seconds of a cell
 const say = (seconds) =>
   seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;
@@ -49,7 +49,7 @@ class Cell {
     this.back.setAttribute("aria-label", `Reset cell ${this.number} to the book's`);
     this.above.hidden = this.number === 1 || this.busy;
     this.back.hidden = this.busy || (this.state === "stored" && !this.editor.changed);
-    const ahead = this.expected > WORTH_SAYING ? `takes about ${say(this.expected)} here` : "";
+    const ahead = this.expected > WORTH_SAYING ? `takes at least ${say(this.expected)} here` : "";
     this.note.textContent = note || (this.state === "stored" ? ahead : "");
   }
 
@@ -162,7 +162,7 @@ class Page {
     const blocks = document.querySelectorAll("article div.cell:has(> div.cell_input, > details div.cell_input)");
     this.cells = [...blocks].map((element, index) => new Cell(this, element, index + 1));
     const total = this.cells.reduce((sum, cell) => sum + cell.expected, 0);
-    this.all.textContent = `Run all${total > WORTH_SAYING ? ` (about ${say(total)})` : ""}`;
+    this.all.textContent = `Run all${total > WORTH_SAYING ? ` (at least ${say(total)})` : ""}`;
     setInterval(() => this.tick(), 500);
   }
 
@@ -176,7 +176,7 @@ class Page {
     this.bar.hidden = this.block.dataset.live && !cell;
     if (cell) {
       const seconds = (performance.now() - cell.started) / 1000;
-      const about = cell.expected > WORTH_SAYING ? ` of about ${say(cell.expected)}` : "";
+      const about = cell.expected > WORTH_SAYING ? ` of at least ${say(cell.expected)}` : "";
       this.words.textContent = `cell ${cell.number} of ${this.cells.length}: ${seconds.toFixed(0)} s${about}`;
     }
     this.halt.hidden = !cell;

@@ -168,8 +168,8 @@ def test_sources_are_those_of_the_notebook(first: Any) -> None:
 
 def test_cells_that_take_long_say_so_before(first: Any) -> None:
     notes = [cell(first, number).locator(".live-note").inner_text() for number in (2, 3)]
-    assert notes == ["", "takes about 2 min here"]
-    assert "Run all (about 2 min)" in first.locator(".live-buttons").inner_text()
+    assert notes == ["", "takes at least 2 min here"]
+    assert "Run all (at least 2 min)" in first.locator(".live-buttons").inner_text()
 
 
 def test_theory_is_that_of_the_book(first: Any) -> None:
