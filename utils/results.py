@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -87,6 +88,16 @@ def stored(name: str) -> Stored:
             float(row["estimate"]), float(row["standard_error"]), int(row["trials"])
         )
     return Stored(name, facts, [dict(point) for point in groups], list(groups.values()), seed)
+
+
+def agreements() -> list[dict[str, Any]]:
+    """Every z-score of the book as collected from its chapters: claim, quantity, z and trials.
+
+    >>> sorted(agreements()[0])
+    ['claim', 'quantity', 'trials', 'z']
+    """
+    file = files(__package__) / "results" / "agreements.json"
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def _plain(text: str) -> Any:
