@@ -23,13 +23,23 @@ import pytest
 from scripts import live_assets
 from scripts.browser import QuietHandler, browser
 from scripts.run_notebooks import ROOT, chapters
+from tests.site.reader import (
+    AGREEMENTS,
+    Site,
+    cell,
+    focus,
+    outputs,
+    python,
+    same_digits,
+    settled,
+    write,
+)
 
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(not live_assets.WANTED, reason="LIVE=0 leaves Python out of the pages"),
 ]
 BUDGET = 45e6  # bytes of a first start
-PATIENCE = 300_000  # milliseconds; the machine may be busy
 WHOLE = ("01_model", "03_separation", "04_alignment")
 OTHERS = [path.stem for path in chapters() if path.stem not in WHOLE]
 SUB_PATH = "some/where"
@@ -47,30 +57,6 @@ records.append(predict_learning(SparseTokens(L=10, R=1, theta=2.0, pi=0.5), 3.0)
 numbers = [predict_capacity(law), *(x for record in records for x in vars(record).values())]
 numbers = [float(x) for x in numbers if x is not None]
 """
-
-
-class Site:
-    """The built site below a sub-path, and one browser on it."""
-
-    def __init__(self, address: str, context: Any, server: ThreadingHTTPServer) -> None:
-        self.address, self.context, self.server = address, context, server
-
-    def open(self, name: str) -> Any:
-        page = self.context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.asked, page.complaints = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("console", lambda m: m.type == "error" and page.complaints.append(m.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.goto(f"{self.address}/chapters/{name}.html")
-        page.wait_for_load_state("networkidle")
-        return page
-
-    def start(self, name: str) -> Any:
-        page = self.open(name)
-        page.locator("[data-live=start]").press("Enter")
-        page.wait_for_selector(".live-start[data-live=ready]")
-        return page
 
 
 @pytest.fixture(scope="module")
@@ -101,39 +87,6 @@ def first(live: Site) -> Any:
     page.seconds = time.perf_counter() - start
     assert page.evaluate("() => document.activeElement.innerText").startswith("Run all")
     return page
-
-
-def python(page: Any, code: str) -> str:
-    return page.evaluate("code => window.book.python(code)", code)
-
-
-def cell(page: Any, number: int) -> Any:
-    return page.locator("div.cell[data-state]").nth(number - 1)
-
-
-def settled(page: Any, *cells: Any) -> None:
-    """Wait until nothing waits and nothing runs."""
-    page.wait_for_function(
-        "() => !document.querySelector('[data-state=waiting], [data-state=running]')"
-    )
-
-
-def write(page: Any, number: int, code: str) -> None:
-    """Replace the code of a cell the way a reader does, and run it."""
-    focus(page, number)
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(code)
-    page.keyboard.press("Control+Enter")
-
-
-def focus(page: Any, number: int) -> None:
-    area = cell(page, number).locator("textarea")
-    area.evaluate("e => { const fold = e.closest('details'); if (fold) fold.open = true; }")
-    area.focus()
-
-
-def outputs(page: Any, number: int) -> str:
-    return cell(page, number).locator(":scope > .cell_output").inner_text()
 
 
 def test_nothing_is_loaded_before_the_click_and_a_first_start_keeps_to_its_budget(
@@ -297,21 +250,6 @@ def test_a_telephone_is_wide_enough(first: Any, theme: str) -> None:
         "e => getComputedStyle(e).backgroundColor"
     )
     first.set_viewport_size({"width": 1280, "height": 800})
-
-
-AGREEMENTS = """() => [...document.querySelectorAll('div.cell[data-state]')].map((cell, k) => {
-    const table = cell.querySelector(':scope > .cell_output details.agreement');
-    const rows = [...(table?.querySelectorAll('tbody tr') ?? [])];
-    return [k + 1, cell.dataset.state, table?.querySelector('summary').textContent ?? null,
-        rows.map(row => [...row.cells].slice(0, 2).map(c => c.textContent))];
-})"""
-
-
-def same_digits(a: str, b: str) -> bool:
-    """Equal in all digits that both show; how many these are follows from the standard error."""
-    places = min(len(x.partition("e")[0].partition(".")[2]) for x in (a, b))
-    scale = max(abs(float(a)), abs(float(b))) if "e" in a + b else 1.0
-    return abs(float(a) - float(b)) <= 1.01 * scale * 10.0**-places
 
 
 @pytest.mark.parametrize("name", WHOLE)

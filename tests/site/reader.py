@@ -1,0 +1,78 @@
+"""What a reader does with a page that runs: start it, write in cells, read what they leave."""
+
+from __future__ import annotations
+
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+PATIENCE = 600_000  # milliseconds; the machine may be busy
+AGREEMENTS = """() => [...document.querySelectorAll('div.cell[data-state]')].map((cell, k) => {
+    const table = cell.querySelector(':scope > .cell_output details.agreement');
+    const rows = [...(table?.querySelectorAll('tbody tr') ?? [])];
+    return [k + 1, cell.dataset.state, table?.querySelector('summary').textContent ?? null,
+        rows.map(row => [...row.cells].slice(0, 2).map(c => c.textContent))];
+})"""
+
+
+def same_digits(a: str, b: str) -> bool:
+    """Equal in all digits that both show; how many these are follows from the standard error."""
+    places = min(len(x.partition("e")[0].partition(".")[2]) for x in (a, b))
+    scale = max(abs(float(a)), abs(float(b))) if "e" in a + b else 1.0
+    return abs(float(a) - float(b)) <= 1.01 * scale * 10.0**-places
+
+
+class Site:
+    """The built site below a sub-path, and one browser on it."""
+
+    def __init__(self, address: str, context: Any, server: ThreadingHTTPServer) -> None:
+        self.address, self.context, self.server = address, context, server
+
+    def open(self, name: str) -> Any:
+        page = self.context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.asked, page.complaints = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda m: m.type == "error" and page.complaints.append(m.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.goto(f"{self.address}/chapters/{name}.html")
+        page.wait_for_load_state("networkidle")
+        return page
+
+    def start(self, name: str) -> Any:
+        page = self.open(name)
+        page.locator("[data-live=start]").press("Enter")
+        page.wait_for_selector(".live-start[data-live=ready]")
+        return page
+
+
+def python(page: Any, code: str) -> str:
+    return page.evaluate("code => window.book.python(code)", code)
+
+
+def cell(page: Any, number: int) -> Any:
+    return page.locator("div.cell[data-state]").nth(number - 1)
+
+
+def settled(page: Any) -> None:
+    """Wait until nothing waits and nothing runs."""
+    page.wait_for_function(
+        "() => !document.querySelector('[data-state=waiting], [data-state=running]')"
+    )
+
+
+def write(page: Any, number: int, code: str) -> None:
+    """Replace the code of a cell the way a reader does, and run it."""
+    focus(page, number)
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(code)
+    page.keyboard.press("Control+Enter")
+
+
+def focus(page: Any, number: int) -> None:
+    area = cell(page, number).locator("textarea")
+    area.evaluate("e => { const fold = e.closest('details'); if (fold) fold.open = true; }")
+    area.focus()
+
+
+def outputs(page: Any, number: int) -> str:
+    return cell(page, number).locator(":scope > .cell_output").inner_text()
