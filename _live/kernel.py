@@ -18,6 +18,7 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable
+from concurrent import futures
 from typing import Any
 
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -118,8 +119,23 @@ def stand_in() -> None:
         sys.modules.setdefault(module.__name__, module)
 
 
+class AtOnce(futures.Executor):
+    """In place of pools: there is one thread and one process, so work is done when it is given."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None: ...
+
+    def submit(self, function: Callable, /, *arguments: Any, **options: Any) -> futures.Future:
+        future: futures.Future = futures.Future()
+        try:
+            future.set_result(function(*arguments, **options))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
 if sys.platform == "emscripten":
     stand_in()
+    futures.ThreadPoolExecutor = futures.ProcessPoolExecutor = AtOnce  # type: ignore[misc,assignment]
 
 
 class Kernel:
@@ -224,10 +240,7 @@ def remembering(function: Callable, maxsize: int | None, typed: bool) -> Any:
 
 def pickled(value: Any) -> bytes:
     """Bytes of anything that a cell may define, functions, classes and closures included."""
-    try:
-        import cloudpickle
-    except ImportError:  # joblib brings one, where there is no other
-        from joblib.externals import cloudpickle
+    import cloudpickle
 
     class Pickler(cloudpickle.CloudPickler):
         def reducer_override(self, item: Any) -> Any:

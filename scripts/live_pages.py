@@ -20,7 +20,7 @@ from typing import Any
 from scripts.live_assets import EPOCH, LOCK, ROOT, SITE, WANTED, complete, save, sha256
 
 PARTS = ROOT / "_live"
-ALWAYS = {"numpy", "scipy", "matplotlib", "joblib", "threadpoolctl", "tqdm"}
+ALWAYS = {"numpy", "scipy", "matplotlib", "joblib", "threadpoolctl", "tqdm", "cloudpickle"}
 OPTIONAL = {"matplotlib_inline", "anywidget", "ipywidgets", "traitlets", "IPython"}
 
 

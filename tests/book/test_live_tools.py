@@ -17,6 +17,7 @@ import pytest
 
 from scripts import live_assets, live_pages
 from scripts.run_notebooks import chapters
+from utils.sweep import sweep
 
 
 def wheel(path: Path, name: str, **files: str) -> Path:
@@ -155,6 +156,17 @@ def test_a_progress_bar_is_no_output(kernel: ModuleType) -> None:
     left = ran(kernel.Kernel(), source)
     assert {kind for kind, _ in left} == {"progress"}
     assert "3/3" in left[-1][1]
+
+
+def test_pools_do_their_work_at_once(kernel: ModuleType) -> None:
+    def double(x: float, rng: np.random.Generator) -> float:
+        return 2 * x + rng.normal()
+
+    plan: dict[str, Any] = {"grid": {"x": [1.0, 2.0]}, "trials": 3, "seed": 0}
+    with kernel.AtOnce(2) as pool:
+        assert list(pool.map(abs, [-1, 2])) == [1, 2]
+        abroad = sweep(double, **plan, executor=pool).values()
+    assert np.array_equal(abroad, sweep(double, **plan, n_jobs=1).values())
 
 
 def test_python_answers_with_the_value_or_what_was_printed(kernel: ModuleType) -> None:
