@@ -1,12 +1,12 @@
 """Everything at once: one-pass descent on query, readout and intercept, its limit and its steps.
 
 Each step meets one fresh bag and moves q, w and b together against the gradient of its loss, with
-rates η/d. As d → ∞ and with time τ = steps/d, six numbers follow ordinary differential equations:
+rates η/d. As d → ∞, with α = steps/d for time, six numbers follow differential equations:
 with u = Xq, v = Xw, h = Xξ, s = softmax(u), k = s∘(v − ⟨s,v⟩) and g = ℓ'(⟨s,v⟩ + b; y),
 
-    d⟨q,ξ⟩/dτ = −η_q E[g k·h],                       d⟨w,ξ⟩/dτ = −η_w E[g s·h],
-    d|q|²/dτ = −2η_q E[g k·u] + η_q² E[g²|k|²],      d|w|²/dτ = −2η_w E[g s·v] + η_w² E[g²|s|²],
-    d⟨q,w⟩/dτ = −η_q E[g k·v] − η_w E[g s·u] + η_qη_w E[g² s·k],      db/dτ = −η_b E[g].
+    d⟨q,ξ⟩/dα = −η_q E[g k·h],                       d⟨w,ξ⟩/dα = −η_w E[g s·h],
+    d|q|²/dα = −2η_q E[g k·u] + η_q² E[g²|k|²],      d|w|²/dα = −2η_w E[g s·v] + η_w² E[g²|s|²],
+    d⟨q,w⟩/dα = −η_q E[g k·v] − η_w E[g s·u] + η_qη_w E[g² s·k],      db/dα = −η_b E[g].
 
 `utils.training_flow` computes the right-hand sides. Chapter 8, thm-8-flow.
 

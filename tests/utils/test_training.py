@@ -76,7 +76,7 @@ def test_drift_against_tokens(model, state, loss):
 
 
 def test_pooling_by_square_loss_is_a_linear_equation():
-    """With a = θR/L, dm/dτ = −η(πa(am + b − 1) + m/L) and db/dτ = −η(πam + b − 2π + 1)."""
+    """With a = θR/L, dm/dα = −η(πa(am + b − 1) + m/L) and db/dα = −η(πam + b − 2π + 1)."""
     model, η, times = SparseTokens(8, 2, 3.0, 0.3), 0.8, [0.5, 2.0, 6.0]
     a, π, L = model.theta * model.R / model.L, model.pi, model.L
 

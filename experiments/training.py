@@ -1,0 +1,140 @@
+"""Chapter 8: descent on everything at once, fresh data or the same, and more than two steps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from utils.alignment import predict_alignment
+from utils.asymptotics import predict_readout
+from utils.laws import attention
+from utils.model import SparseTokens
+from utils.records import ConvergenceError, Training
+from utils.reuse import simulate_reuse
+from utils.training import predict_training, simulate_training
+from utils.training_batch import simulate_descent
+from utils.training_rounds import simulate_rounds
+
+TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0)
+LOOKS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 200, 300)
+
+
+def flow(
+    loss: str, pi: float, lr: float, lr_b: float, rng: np.random.Generator
+) -> dict[str, float]:
+    """One-pass descent at d = 1000, L = 10, θ = 4."""
+    model, rates = SparseTokens(10, 1, 4.0, pi), {"lr_q": lr, "lr_w": lr, "lr_b": lr_b}
+    options = {"loss": loss, "method": "exact", **rates}
+    run = simulate_training(model, 1000, TIMES, rng, **options)
+    names = ("query_cos", "readout_cos", "query_norm", "readout_norm", "bias", "test_error")
+    return {f"{name}@{one.samples:g}": getattr(one, name) for one in run for name in names}
+
+
+def needed(L: int, theta: float, lr: float, rng: np.random.Generator) -> dict[str, float]:
+    """Samples per dimension until the flow has a cosine above ½ and an error below 5 % for good.
+
+    For good means until 30 L/(π(1−π)θ⁴) + ½; π = ½, η_q = η_w = lr, η_b = 8.
+    """
+    model = SparseTokens(L, 1, theta, 0.5)
+    times = np.linspace(0, 120 * L / theta**4 + 0.5, 1201)
+    rates = {"lr_q": lr, "lr_w": lr, "lr_b": 8.0}
+    try:
+        run = predict_training(model, times, tolerance=0.1, **rates)
+    except ConvergenceError:
+        return dict.fromkeys(("cosine", "error", "first", "end_cosine", "end_error"), math.nan)
+    cos, error = (np.array([getattr(x, name) for x in run]) for name in ("query_cos", "test_error"))
+
+    def last(good: np.ndarray) -> float:
+        bad = np.flatnonzero(~good)
+        return float(times[bad[-1] + 1]) if bad[-1] + 1 < len(times) else math.nan
+
+    first = np.flatnonzero(cos >= 0.5)
+    return {
+        "cosine": last(cos >= 0.5),
+        "error": last(error <= 0.05),
+        "first": float(times[first[0]]) if first.size else math.nan,
+        "end_cosine": float(cos[-1]),
+        "end_error": float(error[-1]),
+    }
+
+
+def basin(
+    pi: float, start: float, lr: float, lr_b: float, rng: np.random.Generator
+) -> dict[str, float]:
+    """Where the flow is after 30 samples per dimension, and its lowest cosine; L = 20, θ = 5."""
+    model, times = SparseTokens(20, 1, 5.0, pi), np.linspace(0, 30, 121)
+    rates = {"lr_q": lr, "lr_w": lr, "lr_b": lr_b}
+    try:
+        run = predict_training(model, times, start=(start, 0.1), tolerance=0.03, **rates)
+    except ConvergenceError as refusal:
+        if refusal.estimate is None:
+            return dict.fromkeys(("cos", "lowest", "error", "size", "settled"), math.nan)
+        run, settled = refusal.estimate, 0.0
+    else:
+        settled = 1.0
+    return {
+        "cos": run[-1].query_cos,
+        "lowest": min(one.query_cos for one in run),
+        "error": run[-1].test_error,
+        "size": run[-1].query_norm,
+        "settled": settled,
+    }
+
+
+def ends(lr: float, halving: float, rng: np.random.Generator) -> dict[str, float]:
+    """Test error of the flow against samples; rates halve every `halving` samples (0: never)."""
+    model, found = SparseTokens(10, 1, 5.0, 0.5), {}
+    last, rate, done = (0.1, 0.1), lr, 0.0
+    for samples in (1, 2, 4, 8, 16, 32, 64):
+        rate = lr * 2.0 ** (-done / halving) if halving else lr
+        rates = {"lr_q": rate, "lr_w": rate, "lr_b": rate}
+        (last,) = predict_training(model, [samples - done], start=last, tolerance=5e-3, **rates)
+        assert isinstance(last, Training)
+        done = samples
+        found |= {f"error@{samples}": last.test_error, f"cos@{samples}": last.query_cos}
+    return found
+
+
+def staged(alpha: float, rng: np.random.Generator) -> dict[str, float]:
+    """Best of a grid of shares, sharpness and ridges for two steps and a readout on the rest."""
+    model, best = SparseTokens(10, 1, 5.0, 0.5), (1.0, 0.0, 0.0, 0.0)
+    for share in (0.3, 0.5, 0.7):
+        cos = predict_alignment(model, share * alpha).query_cos
+        for T in (1.5, 2.5, 4.0):
+            law = attention(model, temperature=T, cos=cos)
+            for lam in (0.01, 0.1):
+                error = predict_readout(law, (1 - share) * alpha, lam).test_error
+                best = min(best, (error, share, T, lam))
+    return dict(zip(("error", "share", "sharpness", "ridge"), best, strict=True))
+
+
+def descent(alpha: float, decay: float, loss: str, rng: np.random.Generator) -> dict[str, float]:
+    """Full-batch descent at L = 20, θ = 5, d = 200, rates 1; and Chapter 5 given its last query."""
+    model, found = SparseTokens(20, 1, 5.0, 0.5), {}
+    rates = {"lr_q": 1.0, "lr_w": 1.0, "lr_b": 1.0}
+    run = simulate_descent(model, 200, alpha, LOOKS, rng, loss=loss, decay=decay, **rates)
+    for one in run:
+        for name in ("train_loss", "train_error", "test_error", "query_cos", "query_norm"):
+            found[f"{name}@{one.steps}"] = getattr(one, name)
+    errors = [one.test_error for one in run]
+    found |= {"least": min(errors), "when": float(LOOKS[int(np.argmin(errors))])}
+    last = run[-1]
+    law = attention(model, temperature=last.query_norm, cos=last.query_cos)
+    given = predict_readout(law, alpha, max(decay, 1e-3), loss=loss)
+    return found | {"given_error": given.test_error, "given_loss": given.train_loss}
+
+
+def reused(alpha: float, temperature: float, lam: float, rng: np.random.Generator) -> dict:
+    """Two steps and a readout on the same bags, at the setting of `descent`."""
+    model = SparseTokens(20, 1, 5.0, 0.5)
+    run = simulate_reuse(model, 200, alpha, lam, rng, temperature=temperature)
+    return {"error": run.test_error, "train_loss": run.train_loss}
+
+
+def rounds(L: int, theta: float, kind: str, fresh: int, rng: np.random.Generator) -> dict:
+    """Ten rounds on literal tokens at d = 200: one batch of 200, or fresh batches of 100 a step."""
+    model = SparseTokens(L, 1, theta, 0.5)
+    alpha = 0.5 if fresh else 1.0
+    path = simulate_rounds(model, 200, alpha, 10, rng, kind=kind, fresh=bool(fresh))
+    return {f"cos@{k + 1}": float(cos) for k, cos in enumerate(path)}
