@@ -128,7 +128,7 @@ def tails(heights: Array) -> Assumption:
     if not holds:
         words = (
             f"the noise along the query has {'heavy' if kurtosis > 3 else 'other'} tails (largest "
-            f"{largest:.1f} standard deviations, Gaussian {usual:.1f}): a sharp softmax will take "
-            "such tokens for needles; prefer a smaller sharpness than planned"
+            f"{largest:.1f} standard deviations, Gaussian {usual:.1f}): softmax takes "
+            "such tokens for needles; rescale or clip the tokens before anything else"
         )
     return Assumption("tails", kurtosis, 3.0, holds, words)

@@ -24,16 +24,16 @@ HEADER = (
 
 
 def number(value: float | None) -> str:
-    """Three decimals, more for small errors; a dash for what is not there.
+    """Three decimals, four for small errors, which are not known below 1e-4; a dash for nothing.
 
     >>> [number(x) for x in (0.2999, 0.0371, 0.0012, 2e-9, None)]
-    ['0.300', '0.037', '0.0012', '<1e-6', '–']
+    ['0.300', '0.037', '0.0012', '<1e-4', '–']
     """
     if value is None or value != value:
         return "–"
     if value >= 0.01:
         return f"{value:.3f}"
-    return f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}" if value >= 1e-6 else "<1e-6"
+    return f"{value:.4f}" if value >= 1e-4 else "<1e-4"
 
 
 def advise(
