@@ -10,33 +10,151 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
+import math
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from scripts.run_notebooks import ROOT, write
+from utils.capacity import _optimum as capacity_of
+from utils.capacity import predict_capacity
 from utils.explore import FOLDER, specification
-from utils.explore_values import EXPLORERS
+from utils.explore_values import COSINES, EXPLORERS, HEIGHTS, STRENGTHS, trained
+from utils.laws import Nodes, attention, pooled, vectorized
+from utils.learning import learning_thresholds
+from utils.model import SparseTokens
+from utils.noise import sample_noise
+from utils.posterior import bayes_error, channel
+from utils.separation import oracle_error
 
 CACHE = ROOT / "_build" / "explore"
 
 
-def packed(values: Any) -> dict[str, Any]:
-    """An array as 16-bit steps between its least and its greatest value."""
+def packed(values: Any, kind: str = "uint16") -> dict[str, Any]:
+    """An array of four-byte numbers, or of 16-bit steps from its least to its greatest value.
+
+    The last step stands for no value.
+    """
     array = np.asarray(values, dtype=float)
-    low, high = float(array.min()), float(array.max())
-    ticks = np.rint((array - low) / ((high - low) or 1.0) * 65535).astype("<u2")
-    text = base64.b64encode(ticks.tobytes()).decode()
-    return {"shape": list(array.shape), "low": low, "high": high, "data": text}
+    low, high = float(np.nanmin(array)), float(np.nanmax(array))
+    if kind == "uint16":
+        steps = np.rint((array - low) / ((high - low) or 1.0) * 65534)
+        data = np.where(np.isnan(array), 65535, steps).astype("<u2")
+    else:
+        data = array.astype("<f4")
+    text = base64.b64encode(data.tobytes()).decode()
+    return {"kind": kind, "shape": list(array.shape), "low": low, "high": high, "data": text}
 
 
-TABLES: dict[str, Callable[[], dict[str, Any]]] = {}
+def over(*axes: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """Every point of a grid, the last axis fastest."""
+    return itertools.product(*axes)
+
+
+def slider(name: str, key: str) -> tuple[Any, ...]:
+    """The stops of a slider."""
+    return next(s.stops for s in EXPLORERS[name].sliders if s.name == key)
+
+
+def detection() -> dict[str, Any]:
+    """Normal quantiles of the errors: of attention from 600 bags, of the other rules exact."""
+    sizes, taus, strengths = (slider("detection", key) for key in ("L", "tau", "theta"))
+    attentive, largest, bayes = [], [], []
+    for L in sizes:
+        noise = sample_noise(L, 1, 600, np.random.default_rng(0))
+        models = [SparseTokens(L=L, R=1, theta=theta, pi=0.5) for theta in strengths]
+        for model in models[::2]:
+            errors = [oracle_error("attention", model, tau=tau, noise=noise) for tau in taus]
+            attentive.append([error.error for error in errors])
+        largest.append([oracle_error("attention", m, tau=math.inf).error for m in models])
+        bayes.append(bayes_error(models[0], strengths))
+    tables = {"attention": attentive, "largest": largest, "bayes": bayes}
+    quantiles = {name: ndtri(np.maximum(errors, 1e-12)) for name, errors in tables.items()}
+    quantiles["attention"] = quantiles["attention"].reshape(len(sizes), len(HEIGHTS), len(taus))
+    return {name: packed(values, "float32") for name, values in quantiles.items()}
+
+
+def curves() -> dict[str, Any]:
+    """Logarithms of errors and losses at every stop; attention's law by 384 nodes."""
+    names = ("theta", "cos", "T", "lam", "pi", "loss")
+    stops = {name: slider("curves", name) for name in names}
+    losses = [("logistic", "square")[k] for k in stops["loss"]]
+    found: dict[str, list[Any]] = {"pooled": [], "vectorized": [], "attention": []}
+    shapes = {kind: [len(stops[n]) for n in names if n not in ("cos", "T")] for kind in found}
+    shapes["attention"] = [len(stops[n]) for n in names]
+    for theta in stops["theta"]:
+        for make in (pooled, vectorized):
+            for lam, pi, loss in over(stops["lam"], stops["pi"], losses):
+                law = make(SparseTokens(L=10, R=1, theta=theta, pi=pi))
+                found[make.__name__].append(trained(law, lam, loss))
+        for cos, T in over(stops["cos"], stops["T"]):
+            laws = {}
+            for pi in stops["pi"]:
+                model = SparseTokens(L=10, R=1, theta=theta, pi=pi)
+                laws[pi] = attention(model, temperature=T, cos=cos, resolution=384)
+            for lam, pi, loss in over(stops["lam"], stops["pi"], losses):
+                found["attention"].append(trained(laws[pi], lam, loss))
+    return {
+        f"{kind}_{what}": packed(
+            np.log(np.maximum([row[what] for row in rows], 1e-12)).reshape(*shapes[kind], -1)
+        )
+        for kind, rows in found.items()
+        for what in ("error", "loss")
+    }
+
+
+def capacity() -> dict[str, Any]:
+    """Logarithms of capacities at every stop, each law of attention read for all shares."""
+    strengths, sharpness = slider("capacity", "theta"), slider("capacity", "T")
+    shares = slider("capacity", "pi")
+    attentive, plain = [], []
+    for theta in strengths:
+        for pi in shares:
+            plain.append(predict_capacity(pooled(SparseTokens(L=10, R=1, theta=theta, pi=pi))))
+        for T, cos in over(sharpness, COSINES):
+            half = SparseTokens(L=10, R=1, theta=theta, pi=0.5)
+            law = attention(half, temperature=T, cos=cos)
+            y, a, c, r, weight = law.points
+            for pi in shares:
+                points = Nodes(y, a, c, r, 2 * weight * np.where(y > 0, pi, 1 - pi))
+                attentive.append(capacity_of(law, points, True)[0])
+    shape = (len(strengths), len(sharpness), len(COSINES), len(shares))
+    attentive = np.where(np.isinf(attentive), np.nan, attentive)
+    plain = np.log(plain).reshape(len(strengths), len(shares))
+    return {"attention": packed(np.log(attentive).reshape(shape)), "pooled": packed(plain)}
+
+
+def phase() -> dict[str, Any]:
+    """log W along √s, and the thresholds for all samples positive, on log axes."""
+    sizes = slider("phase", "L")
+    heights = np.linspace(0, max(STRENGTHS), 601)
+    weights = [channel(L, 1).log_weight(heights**2) for L in sizes]
+    found = [
+        [learning_thresholds(SparseTokens(L=L, R=1, theta=theta, pi=0.5)) for theta in STRENGTHS]
+        for L in sizes
+    ]
+    limits = {
+        name: packed(np.log([[getattr(t, name) / 2 for t in row] for row in found]), "float32")
+        for name in ("information", "algorithm")
+    }
+    return {"weight": packed(weights, "float32"), **limits}
+
+
+TABLES: dict[str, Callable[[], dict[str, Any]]] = {
+    "detection": detection,
+    "curves": curves,
+    "capacity": capacity,
+    "phase": phase,
+}
 
 
 def key() -> str:
@@ -65,16 +183,25 @@ def data(name: str) -> Path:
     return path
 
 
+def fill(names: Iterable[str]) -> None:
+    """Compute the tables that are missing, two explorers at a time."""
+    missing = [name for name in names if not (CACHE / f"{name}-{key()}.json").exists()]
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(data, sorted(missing, key="capacity curves".find, reverse=True)))
+
+
 def stage(static: Path) -> None:
     """Put modules, style and data of all explorers beside the other static files of the site."""
     target = static / "explorers"
     target.mkdir(parents=True, exist_ok=True)
     for path in FOLDER.glob("*.*"):
         shutil.copy(path, target)
+    fill(EXPLORERS)
     for name in EXPLORERS:
         shutil.copy(data(name), target / f"{name}.json")
 
 
 if __name__ == "__main__":
+    fill(sys.argv[1:] or EXPLORERS)
     for chosen in sys.argv[1:] or EXPLORERS:
         print(chosen, f"{data(chosen).stat().st_size / 1000:.0f} kB")

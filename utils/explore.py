@@ -17,7 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .explore_values import EXPLORERS, Explorer
+from .explore_base import Explorer
+from .explore_values import EXPLORERS
 from .records import ConvergenceError
 from .validation import check_choice
 

@@ -1,80 +1,45 @@
 """What each explorer shows, as a function of its sliders; exact, by the modules of the chapters.
 
 A figure's module in `explorers/` has a twin `compute` of each function here, from closed forms or
-from tables; the tests hold the two against each other at a thousand settings of the sliders.
+from tables; the tests hold the two against each other at a thousand settings of the sliders. What
+has no value (an infinite capacity, a threshold where learning is gradual) is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtri, softmax
 
+from .alignment import predict_alignment
+from .asymptotics import learning_curve
+from .capacity import predict_capacity
+from .explore_base import Explorer, Slider, integers, stops, uniform
+from .laws import FeatureLaw, attention, pooled, vectorized
+from .learning import all_solutions, learning_thresholds, state_evolution
 from .model import SparseTokens
+from .noise import sample_noise
+from .posterior import bayes_error, channel
+from .separation import OracleError, critical_theta, oracle_error
 
 Array = np.ndarray
 PLACES = 2**20  # streams of `uniform`: noise along ξ, noise across it, places of the needles
+ALPHAS = tuple(np.geomspace(0.1, 100, 31).tolist())  # of the curves of `steps`
+HEIGHTS = tuple(float(x) for x in range(13))  # strengths of the curves of `detection`
+BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0, 16.0, 64.0)  # samples per dimension of the curves of `curves`
+COSINES = stops(0, 1, 9)  # of the curve of `capacity`
+ROUNDS = 60  # of message passing, at most, on the map of `phase`
 
 
-class Slider(NamedTuple):
-    """A slider: the letter and words beside it, and the values it stops at."""
+def number(x: float) -> float | None:
+    """A number that can be sent: None where there is none.
 
-    name: str
-    symbol: str
-    label: str
-    stops: tuple[Any, ...]
-    labels: tuple[str, ...] | None = None
-    digits: int | None = None
-
-
-@dataclass(frozen=True)
-class Explorer:
-    """A question, the sliders that ask it, and the function that answers."""
-
-    title: str
-    sliders: tuple[Slider, ...]
-    start: dict[str, Any]
-    values: Callable[[dict[str, Any]], dict[str, Any]]
-    again: bool = False
-
-
-def stops(low: float, high: float, count: int, *, log: bool = False, digits: int = 2) -> Any:
-    """Values from low to high, evenly or by a constant factor, each rounded to `digits` digits.
-
-    >>> stops(1, 1000, 4, log=True)
-    (1.0, 10.0, 100.0, 1000.0)
+    >>> number(2.0), number(math.inf)
+    (2.0, None)
     """
-    grid = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
-    rounded = [float(f"{x:.{digits}g}") if log else float(round(x, 6)) for x in grid]
-    return tuple(dict.fromkeys(rounded))
-
-
-def integers(low: int, high: int) -> tuple[int, ...]:
-    """Round whole numbers from low to high, about ten for each factor of ten.
-
-    >>> integers(1, 100)
-    (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
-    """
-    series = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
-    found = [10**k * n // 10 for k in range(len(str(high))) for n in series if 10**k * n % 10 == 0]
-    return tuple(n for n in found if low <= n <= high)
-
-
-def uniform(seed: int, place: ArrayLike) -> Array:
-    """Numbers in (0, 1) by the place in a stream: the same, to the bit, in `common.mjs`."""
-    h = (np.uint64(seed) * np.uint64(0x9E3779B1)) + np.asarray(place, np.uint64) * np.uint64(
-        0x85EBCA77
-    )
-    mask = np.uint64(0xFFFFFFFF)
-    h &= mask
-    for factor, shift in ((0x85EBCA6B, 16), (0xC2B2AE35, 13)):
-        h = ((h ^ (h >> np.uint64(shift))) * np.uint64(factor)) & mask
-    h ^= h >> np.uint64(16)
-    return (h.astype(float) + 0.5) / 2**32
+    return float(x) if math.isfinite(x) else None
 
 
 def needle(p: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +66,108 @@ def needle(p: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def detection(p: dict[str, Any]) -> dict[str, Any]:
+    """Test errors at the best threshold against the strength, and the boundaries of attention."""
+    L, tau = p["L"], p["tau"]
+    noise = sample_noise(L, 1, 2000, np.random.default_rng(0))
+
+    def errors(theta: float) -> dict[str, float]:
+        model = SparseTokens(L=L, R=1, theta=theta, pi=0.5)
+        found: dict[str, OracleError] = {
+            "pooled": oracle_error("pooled", model),
+            "attention": oracle_error("attention", model, tau=tau, noise=noise),
+            "largest": oracle_error("attention", model, tau=math.inf),
+        }
+        bayes = float(bayes_error(model, theta))
+        return {**{kind: float(error) for kind, error in found.items()}, "bayes": bayes}
+
+    rows = [errors(theta) for theta in HEIGHTS]
+    return {
+        **{kind: [row[kind] for row in rows] for kind in rows[0]},
+        "here": errors(p["theta"]),
+        "weight": critical_theta(L, tau),
+        "error_vanishes": critical_theta(L, tau, criterion="error"),
+        "limit": critical_theta(L),
+        "how": "Averaging, largest token and Bayes exact; attention: 2000 simulated bags.",
+    }
+
+
+def steps(p: dict[str, Any]) -> dict[str, Any]:
+    """Cosines after two steps against α₀, and the parts of the query at one α₀."""
+    model = SparseTokens(L=p["L"], R=p["R"], theta=p["theta"], pi=p["pi"])
+    rates = {"lr_w": p["lr_w"], "lr_b": p["lr_b"]}
+    path = [predict_alignment(model, alpha0, **rates) for alpha0 in ALPHAS]
+    here = predict_alignment(model, p["alpha0"], **rates)
+    return {
+        "query": [limit.query_cos for limit in path],
+        "readout": [limit.readout_cos for limit in path],
+        "query_cos": here.query_cos,
+        "readout_cos": here.readout_cos,
+        "norm": here.query_norm,
+        "overlap": here.query_overlap,
+        "signal": here.signal,
+        "echo": here.echo,
+        "noise": here.noise,
+        "rate": number(math.inf if here.rate is None else here.rate),
+    }
+
+
+def curves(p: dict[str, Any]) -> dict[str, Any]:
+    """Test error and training loss of the three trained classifiers against n/d, and their limits.
+
+    Attention's query is given: its samples are not counted.
+    """
+    model = SparseTokens(L=10, R=1, theta=p["theta"], pi=p["pi"])
+    law = attention(model, temperature=p["T"], cos=p["cos"])
+    laws = {"pooled": pooled(model), "vectorized": vectorized(model), "attention": law}
+    loss = ("logistic", "square")[p["loss"]]
+    return {kind: trained(law, p["lam"], loss) for kind, law in laws.items()}
+
+
+def trained(law: FeatureLaw, lam: float, loss: str) -> dict[str, list[float]]:
+    """Errors and losses at the budgets, the last at infinite n/d."""
+    path = learning_curve(law, [*BUDGETS, math.inf], lam, loss=loss)
+    return {"error": [r.test_error for r in path], "loss": [r.train_loss for r in path]}
+
+
+def capacity(p: dict[str, Any]) -> dict[str, Any]:
+    """Samples per dimension that can be separated, against the cosine and against sharpness."""
+    model = SparseTokens(L=10, R=1, theta=p["theta"], pi=p["pi"])
+
+    def of(T: float, cos: float) -> float | None:
+        return number(predict_capacity(attention(model, temperature=T, cos=cos)))
+
+    return {
+        "by_cosine": [of(p["T"], cos) for cos in COSINES],
+        "by_sharpness": [of(T, p["cos"]) for T in SHARPNESSES],
+        "pooled": predict_capacity(pooled(model)),
+        "vectorized": predict_capacity(vectorized(model)),
+    }
+
+
+def phase(p: dict[str, Any]) -> dict[str, Any]:
+    """One round of message passing as a map, its fixed points, the rounds, and the thresholds."""
+    model = SparseTokens(L=p["L"], R=1, theta=p["theta"], pi=p["pi"])
+    m, bag = np.linspace(0, 1, 101), channel(model.L, 1)
+    gain = p["alpha"] * model.pi * model.theta**2 * np.exp(bag.log_weight(model.theta**2 * m))
+    fixed = [solution.cos**2 for solution in all_solutions(model, p["alpha"])]
+    path = state_evolution(model, p["alpha"], ROUNDS) ** 2
+    strengths = [SparseTokens(p["L"], 1, theta, p["pi"]) for theta in STRENGTHS]
+    found = [learning_thresholds(other) for other in strengths]
+    return {
+        "map": (gain / (1 + gain)).tolist(),
+        "fixed": fixed,
+        "path": path.tolist(),
+        "information": [number(t.information) for t in found],
+        "algorithm": [number(t.algorithm) for t in found],
+    }
+
+
+SHARPNESSES = (0.5, 1.0, 2.0, 3.0, 5.0)
+STRENGTHS = stops(2, 12, 21)
+NEEDLE_SHARE = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+STRENGTH = "strength of the needle"
+
 EXPLORERS: dict[str, Explorer] = {
     "needle": Explorer(
         title="Where does the weight go, and what is left of the noise?",
@@ -114,5 +181,72 @@ EXPLORERS: dict[str, Explorer] = {
         start={"theta": 4.0, "L": 40, "R": 2, "cos": 0.8, "T": 2.0, "draw": 1},
         values=needle,
         again=True,
+    ),
+    "detection": Explorer(
+        title="Who sees a needle of this strength in a haystack of this size?",
+        sliders=(
+            Slider("L", "L", "tokens", tuple(10**k for k in range(1, 13))),
+            Slider("theta", "θ", STRENGTH, stops(0, 12, 25)),
+            Slider("tau", "τ", "sharpness, right query", (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)),
+        ),
+        start={"L": 10**6, "theta": 6.0, "tau": 2.0},
+        values=detection,
+    ),
+    "steps": Explorer(
+        title="Where do two gradient steps turn the query?",
+        sliders=(
+            Slider("L", "L", "tokens", integers(10, 10_000)),
+            Slider("R", "R", "needles", tuple(range(1, 10))),
+            Slider("pi", "π", "share of positives", stops(0.05, 0.95, 19)),
+            Slider("theta", "θ", "strength of a needle", stops(0.5, 20, 40)),
+            Slider("lr_w", "η_w", "rate of the readout", stops(0.1, 10, 21, log=True)),
+            Slider("lr_b", "η_b", "rate of the bias", stops(0, 6, 25)),
+            Slider("alpha0", "α₀", "samples per dimension", stops(0.1, 100, 31, log=True)),
+        ),
+        start={
+            "L": 10,
+            "R": 1,
+            "pi": 0.2,
+            "theta": 3.0,
+            "lr_w": 0.5,
+            "lr_b": 0.5,
+            "alpha0": 5.0,
+        },
+        values=steps,
+    ),
+    "curves": Explorer(
+        title="How good is the trained classifier, and when does attention pay?",
+        sliders=(
+            Slider("theta", "θ", STRENGTH, (3.0, 5.0, 7.0)),
+            Slider("cos", "s_q", "cosine of query and signal", (0.5, 0.8, 0.95)),
+            Slider("T", "T", "sharpness of the softmax", (1.0, 2.0, 4.0)),
+            Slider("lam", "λ", "ridge", (0.001, 0.03, 1.0)),
+            Slider("pi", "π", "share of positives", (0.2, 0.5)),
+            Slider("loss", "ℓ", "loss", (0, 1), ("logistic", "square")),
+        ),
+        start={"theta": 5.0, "cos": 0.8, "T": 2.0, "lam": 0.03, "pi": 0.5, "loss": 0},
+        values=curves,
+    ),
+    "capacity": Explorer(
+        title="How many samples can a readout separate, and what is a query worth?",
+        sliders=(
+            Slider("theta", "θ", STRENGTH, (2.0, 3.0, 4.0, 5.0, 6.0)),
+            Slider("cos", "s_q", "cosine of query and signal", COSINES),
+            Slider("T", "T", "sharpness of the softmax", SHARPNESSES),
+            Slider("pi", "π", "share of positives", (0.1, 0.3, 0.5)),
+        ),
+        start={"theta": 5.0, "cos": 0.75, "T": 2.0, "pi": 0.5},
+        values=capacity,
+    ),
+    "phase": Explorer(
+        title="Impossible, hard or easy: where does message passing end?",
+        sliders=(
+            Slider("L", "L", "tokens", (10, 30, 100, 300, 1000, 3000, 10**4, 10**5, 10**6)),
+            Slider("theta", "θ", STRENGTH, STRENGTHS),
+            Slider("pi", "π", "share of positives", NEEDLE_SHARE),
+            Slider("alpha", "α", "bags per dimension", stops(0.01, 1000, 61, log=True)),
+        ),
+        start={"L": 300, "theta": 6.0, "pi": 0.5, "alpha": 0.22},
+        values=phase,
     ),
 }

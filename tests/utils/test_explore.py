@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from utils import explore, explore_values
+from utils import explore
 from utils.explore import bundle, placeholder, specification, values
-from utils.explore_values import EXPLORERS, integers, stops, uniform
+from utils.explore_base import Explorer, integers, stops, uniform
+from utils.explore_values import EXPLORERS
 from utils.records import ConvergenceError
 
 NAMES = sorted(EXPLORERS)
@@ -61,7 +62,7 @@ def test_a_solver_that_fails_is_said_not_raised(monkeypatch):
         raise ConvergenceError("no luck")
 
     found = EXPLORERS["needle"]
-    broken = explore_values.Explorer(found.title, found.sliders, found.start, fails)
+    broken = Explorer(found.title, found.sliders, found.start, fails)
     monkeypatch.setitem(EXPLORERS, "needle", broken)
     assert values("needle", {})["error"] == "No number here: no luck"
 

@@ -72,13 +72,14 @@ export const range = (n) => Array.from({ length: n }, (_, i) => i);
 export const linspace = (a, b, n) => range(n).map((i) => a + ((b - a) * i) / (n - 1));
 export const geomspace = (a, b, n) => linspace(Math.log(a), Math.log(b), n).map(Math.exp);
 
-// ---- tables: 16-bit numbers on a grid of stops, read back by straight lines between the stops
+// ---- tables: numbers on a grid of stops, read back by straight lines between the stops
 
-export const table = ({ shape, low, high, data }) => {
+export const table = ({ kind, shape, low, high, data }) => {
   const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-  const ticks = new Uint16Array(bytes.buffer);
+  const ticks = kind === "float32" ? new Float32Array(bytes.buffer) : new Uint16Array(bytes.buffer);
   const strides = shape.map((_, k) => shape.slice(k + 1).reduce((a, b) => a * b, 1));
-  const value = (i) => low + ((high - low) * ticks[i]) / 65535;
+  const value = kind === "float32" ? (i) => ticks[i]
+    : (i) => (ticks[i] === 65535 ? NaN : low + ((high - low) * ticks[i]) / 65534);
   // place: one (possibly fractional) index for each axis but those left out at the end
   return (...place) => {
     let corners = [[0, 1]];
@@ -102,6 +103,28 @@ export const index = (stops, x) => {
   let k = 0;
   while (k < stops.length - 2 && x > stops[k + 1]) k += 1;
   return k + (x - stops[k]) / (stops[k + 1] - stops[k]);
+};
+
+export const tables = (data) => Object.fromEntries(Object.entries(data).map(([key, packed]) => [key, table(packed)]));
+export const orNull = (x) => (Number.isFinite(x) ? x : null);
+
+// A smooth curve through points that overshoots nowhere (Fritsch and Carlson), at other places.
+export const smooth = (xs, ys, places) => {
+  const n = xs.length, h = range(n - 1).map((i) => xs[i + 1] - xs[i]);
+  const s = h.map((w, i) => (ys[i + 1] - ys[i]) / w);
+  const m = range(n).map((i) => {
+    if (i === 0) return s[0];
+    if (i === n - 1) return s[n - 2];
+    if (s[i - 1] * s[i] <= 0) return 0;
+    const a = 2 * h[i] + h[i - 1], b = h[i] + 2 * h[i - 1];
+    return (a + b) / (a / s[i - 1] + b / s[i]);
+  });
+  return places.map((x) => {
+    let k = 0;
+    while (k < n - 2 && x > xs[k + 1]) k += 1;
+    const t = (x - xs[k]) / h[k], u = 1 - t;
+    return u * u * ((1 + 2 * t) * ys[k] + t * h[k] * m[k]) + t * t * ((1 + 2 * u) * ys[k + 1] - u * h[k] * m[k + 1]);
+  });
 };
 
 // ---- a panel: axes, curves, a cursor that reads them
