@@ -22,6 +22,7 @@ import nbformat
 from scripts.run_notebooks import chapters
 
 MAX_LINES, MAX_MEDIAN_LINES, MIN_EXERCISES, MAX_MEGABYTES = 20, 6, 5, 3
+MAX_IMPORT_LINES = 25
 MAX_VISIBLE, MAX_RUN, MAX_BEFORE_FIGURE, MIN_PROOFS, MIN_QUICK_CHECKS = 150, 2, 3, 2, 5
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 STATEMENTS = ("theorem", "proposition", "lemma", "corollary", "conjecture")
@@ -194,9 +195,10 @@ def check_imports(chapter: Chapter) -> Iterator[str]:
 
 def check_length(chapter: Chapter) -> Iterator[str]:
     lengths = [len(cell.source.splitlines()) for _, cell in chapter.code]
-    for (i, _), length in zip(chapter.code, lengths, strict=True):
-        if not 0 < length <= MAX_LINES:
-            yield f"cell {i}: {length} lines; allowed are 1 to {MAX_LINES}"
+    for k, ((i, _), length) in enumerate(zip(chapter.code, lengths, strict=True)):
+        most = MAX_LINES if k else MAX_IMPORT_LINES
+        if not 0 < length <= most:
+            yield f"cell {i}: {length} lines; allowed are 1 to {most}"
     if lengths and statistics.median(lengths) > MAX_MEDIAN_LINES:
         median = statistics.median(lengths)
         yield f"median cell length is {median:g} lines; at most {MAX_MEDIAN_LINES}"

@@ -84,7 +84,7 @@ def detection() -> dict[str, Any]:
 
 
 def curves() -> dict[str, Any]:
-    """Logarithms of errors and losses at every stop; attention's law by 384 nodes."""
+    """Logarithms of errors and losses at every stop; attention's law by 192 nodes."""
     names = ("theta", "cos", "T", "lam", "pi", "loss")
     stops = {name: slider("curves", name) for name in names}
     losses = [("logistic", "square")[k] for k in stops["loss"]]
@@ -100,7 +100,7 @@ def curves() -> dict[str, Any]:
             laws = {}
             for pi in stops["pi"]:
                 model = SparseTokens(L=10, R=1, theta=theta, pi=pi)
-                laws[pi] = attention(model, temperature=T, cos=cos, resolution=384)
+                laws[pi] = attention(model, temperature=T, cos=cos, resolution=192)
             for lam, pi, loss in over(stops["lam"], stops["pi"], losses):
                 found["attention"].append(trained(laws[pi], lam, loss))
     return {
@@ -194,7 +194,7 @@ def stage(static: Path) -> None:
     """Put modules, style and data of all explorers beside the other static files of the site."""
     target = static / "explorers"
     target.mkdir(parents=True, exist_ok=True)
-    for path in FOLDER.glob("*.*"):
+    for path in [*FOLDER.glob("*.mjs"), *FOLDER.glob("*.css")]:
         shutil.copy(path, target)
     fill(EXPLORERS)
     for name in EXPLORERS:

@@ -33,13 +33,17 @@ def specification(name: str) -> dict[str, Any]:
     """
     found = EXPLORERS[check_choice("name", name, EXPLORERS)]
     sliders = [
-        {key: value for key, value in slider._asdict().items() if value is not None}
+        {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in slider._asdict().items()
+            if value is not None
+        }
         for slider in found.sliders
     ]
     return {
         "name": name,
         "title": found.title,
-        "sliders": [{**slider, "stops": list(slider["stops"])} for slider in sliders],
+        "sliders": sliders,
         "start": found.start,
         "again": found.again,
     }

@@ -15,7 +15,7 @@ import pytest
 from scripts.browser import opened
 from scripts.build_book import toc_pages
 from utils.explore import values
-from utils.explore_values import EXPLORERS
+from utils.explore_values import ALPHAS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
 
 DATA_BUDGET, SCRIPT_BUDGET = 400_000, 30_000  # bytes a page, compressed
 POINTS = 1000
@@ -80,20 +80,49 @@ def test_every_explorer_has_a_page(place: dict[str, str]) -> None:
     assert set(place) == set(EXPLORERS)
 
 
-def test_exact_numbers_of_the_browser_are_those_of_python(
-    chromium: Any, host: str, place: dict[str, str]
-) -> None:
-    name = "needle"
-    settings = random_settings(name, POINTS)
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
-        found = computed(page, name, settings)
-    worst = 0.0
-    for setting, shown in zip(settings, found, strict=True):
+def compared(name: str, count: int, found: list[dict[str, Any]]) -> tuple[dict[str, float], int]:
+    """The largest deviation of each kind of number, and how many numbers were compared."""
+    worst: dict[str, float] = {}
+    numbers = 0
+    for setting, shown in zip(random_settings(name, count), found, strict=True):
         expected = values(name, setting)
-        for key in ("how", "of"):
-            expected.pop(key, None), shown.pop(key, None)
-        worst = max(worst, deviation(expected, shown))
-    assert worst < EXACT
+        for key in set(expected) - {"how", "of"}:
+            worst[key] = max(worst.get(key, 0.0), deviation(expected[key], shown[key]))
+            numbers += len(re.findall(r"[-\d.e]+", json.dumps(expected[key])))
+    return worst, numbers
+
+
+@pytest.mark.parametrize("name", ["needle", "steps"])
+def test_closed_forms_of_the_browser_are_those_of_python(
+    chromium: Any, host: str, place: dict[str, str], name: str
+) -> None:
+    """At a thousand random settings."""
+    with opened(chromium, f"{host}/{place[name]}.html") as page:
+        found = computed(page, name, random_settings(name, POINTS))
+    worst, _ = compared(name, POINTS, found)
+    assert max(worst.values()) < EXACT
+
+
+# settings (their grids are small, so a sample of it), and what the status line promises of each
+PROMISED = {
+    "detection": (24, {"attention": 0.03, "here": 0.03}, 1e-6),
+    "curves": (24, {}, 0.03),
+    "capacity": (72, {}, 1e-3),
+    "phase": (60, {}, 1e-4),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROMISED))
+def test_tables_are_as_good_as_they_say(
+    chromium: Any, host: str, place: dict[str, str], name: str
+) -> None:
+    """At least a thousand numbers each, against what `utils` computes for the same sliders."""
+    count, loose, tight = PROMISED[name]
+    with opened(chromium, f"{host}/{place[name]}.html") as page:
+        found = computed(page, name, random_settings(name, count))
+    worst, numbers = compared(name, count, found)
+    assert numbers >= 1000
+    assert {key: size for key, size in worst.items() if size > loose.get(key, tight)} == {}
 
 
 def curves(page: Any, name: str) -> dict[str, np.ndarray]:
@@ -149,6 +178,36 @@ def check_needle(page: Any) -> None:
         assert points[:, 1] == pytest.approx(expected, abs=step)
     text = page.locator('[data-explorer="needle"] .explorer-numbers').inner_text()
     assert f"δ = {shown['pooled']:.3g}" in text
+
+
+DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
+    "detection": {"averaging": ("pooled", HEIGHTS), "best possible": ("bayes", HEIGHTS)},
+    "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
+    "capacity": {"attention": ("by_cosine", COSINES), "attention'": ("by_sharpness", SHARPNESSES)},
+    "phase": {"one round": ("map", np.linspace(0, 1, 101))},
+}
+
+
+@pytest.mark.parametrize("name", sorted(DRAWN))
+def test_drawn_curves_follow_the_sliders_to_the_values_of_python(
+    chromium: Any, host: str, place: dict[str, str], name: str
+) -> None:
+    with opened(chromium, f"{host}/{place[name]}.html") as page:
+        for turn in (None, *EXPLORERS[name].sliders[:2]):
+            if turn:
+                knob(page, name, turn.name).focus()
+                page.keyboard.press("ArrowRight")
+            expected, drawn = values(name, current(page, name)), curves(page, name)
+            step = max(resolution(page, name))
+            for label, (key, places) in DRAWN[name].items():
+                wanted = np.array(expected[key], dtype=float)
+                shown = drawn[label][:, 1]
+                keep = np.isfinite(wanted)
+                assert drawn[label][:, 0] == pytest.approx(
+                    np.array(places)[keep], rel=2e-3, abs=1e-2
+                )
+                bound = {"rel": 2e-3} if key.startswith("by") else {"abs": 2 * step + 1e-4}
+                assert shown == pytest.approx(wanted[keep], **bound)
 
 
 def knob(page: Any, name: str, slider: str) -> Any:

@@ -280,12 +280,12 @@ export class Panel {
     out.push(`<path class="axis" d="M${left},${top}V${bottom}H${right}"/>`);
     out.push(`<text class="label" x="${(left + right) / 2}" y="${bottom + 35}" text-anchor="middle">${escape(x.label)}</text>`);
     out.push(`<text class="label" x="${left - 40}" y="14">${escape(y.label)}</text>`);
-    let at = left - 40;
+    let at = left - 40, down = 26;
     const row = [];
     for (const { name, color, dash } of this.legend) {
-      const wide = 24 + 6.7 * name.length;
-      if (at + wide > this.width && at > left) break;
-      row.push(`<path class="line c-${color}" stroke-width="3"${dash ? ' stroke-dasharray="4 3"' : ""} d="M${at},26h14"/><text class="c-${color}" x="${at + 18}" y="30">${escape(name)}</text>`);
+      const wide = 26 + 6.4 * name.length;
+      if (at + wide - 8 > this.width && at > left) [at, down] = [left - 40, down + 15];
+      row.push(`<path class="line c-${color}" stroke-width="3"${dash ? ' stroke-dasharray="4 3"' : ""} d="M${at},${down}h14"/><text class="c-${color}" x="${at + 18}" y="${down + 4}">${escape(name)}</text>`);
       at += wide;
     }
     this.back.innerHTML = out.concat(row, this.marks).join("");

@@ -31,7 +31,7 @@ export const compute = ({ L, theta, tau }, { attention, largest, bayes }) => {
 const NAMES = [["pooled", "averaging", "pooled"], ["attention", "attention", "attention"], ["largest", "largest token", "elementwise"], ["bayes", "best possible", "bayes"]];
 
 export const render = explorer({
-  panels: [{ title: "test error against strength", height: 270 }, { title: "phase diagram of attention", height: 270 }],
+  panels: [{ title: "test error against strength", height: 285, margin: { top: 54 } }, { title: "phase diagram of attention", height: 285, margin: { top: 54 } }],
   draw: ([errors, plane], values, { L, theta, tau }) => {
     errors.begin({ x: { label: "strength θ", short: "θ", domain: [0, 12] }, y: { label: "test error", domain: [0, 0.52], precise: percent } });
     errors.mark(theta, "θ");

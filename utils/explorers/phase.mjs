@@ -57,9 +57,9 @@ const place = ({ information, algorithm }, { theta, alpha }) => {
 };
 
 export const render = explorer({
-  panels: [{ title: "one round of message passing", height: 300 }, { title: "impossible, hard, easy", height: 300 }],
+  panels: [{ title: "one round of message passing", height: 315, margin: { top: 54 } }, { title: "impossible, hard, easy", height: 315, margin: { top: 54 } }],
   draw: ([round, plane], values, { theta, alpha }, { frame }) => {
-    round.begin({ x: { label: "squared cosine m before a round", short: "m", domain: [0, 1] }, y: { label: "after it", domain: [0, 1] } });
+    round.begin({ x: { label: "squared cosine m before a round", short: "m", domain: [0, 1] }, y: { label: "squared cosine after it", domain: [0, 1] } });
     round.line("no change", [0, 1], [0, 1], "muted", { dash: true, width: 1, read: false });
     round.line("one round", GRID, values.map, "attention");
     const shown = values.path.slice(0, frame ?? ROUNDS), xs = [0], ys = [shown[0] ?? 0];
