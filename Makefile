@@ -15,12 +15,15 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
+.PHONY: book lab serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
 	@$(BIN)/python -m scripts.live_assets
 	@$(BIN)/python -m scripts.build_book
+
+lab: .venv/book .venv-lab/complete
+	@$(BIN)/python -m scripts.lab
 
 serve: book
 	@echo "http://localhost:$(PORT)  (Ctrl-C stops)"
@@ -73,7 +76,7 @@ clean:
 	find . -name __pycache__ -not -path './.venv/*' -type d -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf .venv .venv-lower _vendor *.egg-info
+	rm -rf .venv .venv-lower .venv-lab _vendor *.egg-info
 
 # A stamp exists only after an installation that ran to its end, so an interrupted one is repeated.
 # Everything comes from a lock with hashes; the checkout itself is added last, and takes nothing along.
@@ -88,6 +91,12 @@ PIP = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 .venv/test: locks/test.txt .venv/book
 	@echo "installing the packages of the tests"
 	@$(PIP) --require-hashes --only-binary :all: -r locks/test.txt
+	@touch $@
+
+.venv-lab/complete: locks/lab.txt | .venv/python
+	@echo "installing JupyterLab"
+	@$(BIN)/python -m venv --clear .venv-lab
+	@.venv-lab/bin/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r locks/lab.txt
 	@touch $@
 
 .venv/python:

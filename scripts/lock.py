@@ -2,10 +2,10 @@
 
     make lock
 
-requirements.txt, requirements-test.txt and requirements-node.txt say what is wanted;
-locks/book.txt, test.txt and node.txt hold what that resolves to on any system and Python 3.11 or
-later. Versions already locked stay where they still fit; raise a pin, or delete a line of a lock,
-to move on. No address of a registry is recorded.
+requirements.txt and its sisters for tests, node and JupyterLab say what is wanted;
+locks/book.txt, test.txt, node.txt and lab.txt hold what that resolves to on any system and Python
+3.11 or later. Versions already locked stay where they still fit; raise a pin, or delete a line of a
+lock, to move on. No address of a registry is recorded.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ LOCKS = {
     "book": ("requirements.txt",),
     "test": ("requirements.txt", "requirements-test.txt"),
     "node": ("requirements-node.txt",),
+    "lab": ("requirements-lab.txt",),
 }
 OPTIONS = [
     "--quiet", "--universal", "--generate-hashes", "--no-header", "--no-annotate",
@@ -48,7 +49,7 @@ def main() -> None:
             if path.exists():
                 shutil.copy(path, target)
             command = [str(tool / "bin" / "uv"), "pip", "compile", *OPTIONS]
-            if lock == "test":  # the tests see the versions that the book uses
+            if lock in ("test", "lab"):  # these see the versions that the book uses
                 command += ["--constraint", str(ROOT / "locks" / "book.txt")]
             subprocess.run([*command, "-o", str(target), str(source)], check=True, cwd=folder)
             path.parent.mkdir(exist_ok=True)
