@@ -13,7 +13,6 @@ from utils.losses import get_loss
 from utils.model import SparseTokens
 from utils.readout import error_rate, fit_readout, simulate_readout
 from utils.reuse import predict_reuse, simulate_reuse
-from utils.separation import oracle_error
 
 SHORT, LONG = SparseTokens(10, 1, 5.0, 0.5), SparseTokens(1000, 3, 6.0, 0.3)
 CALIBRATED = float(special.logit(0.3) / (0.3 - 0.5))
@@ -255,8 +254,3 @@ def ladder(alpha_query: float, alpha_readout: float, rng: np.random.Generator | 
     readout = tuned(SHORT, alpha_query, alpha_readout, {}, temperatures, (0.1, 0.3, 1.0))[0]
     bayes = one_needle_bayes_error(SHORT.L, SHORT.theta)
     return {"Bayes": bayes, "softmax": ideal, "query": query, "readout": readout}
-
-
-def long_bags_bayes(draws: int, rng: np.random.Generator) -> float:
-    """The Bayes error of the long bags."""
-    return oracle_error("bayes", LONG, rng=rng, trials=draws).error
