@@ -307,7 +307,7 @@ def test_a_gate_with_a_normalizer_is_softmax():
         gated_weights([[1.5, 0.0]])
 
 
-@pytest.mark.false_alarm(0.001)
+@pytest.mark.false_alarm(0.0001)
 def test_recurrences_reach_the_largest_token_or_the_mean():
     """Within five standard errors of 2·2000 bags, plus the optimism of a threshold from half."""
     model, rng = SparseTokens(L=200, R=1, theta=5.0, pi=0.5), np.random.default_rng(16)
