@@ -1,0 +1,38 @@
+"""Two gradient steps at full scale: cosines and norms, and what a head behind them needs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from utils.alignment import simulate_alignment
+from utils.endtoend import FAR, strength_in_law, strength_on_tokens, train_head
+from utils.laws import pooled, vectorized
+from utils.model import SparseTokens
+from utils.readout import simulate_readout
+from utils.records import Alignment
+
+
+def two_steps(d: int, alpha: float, loss: str, rng: np.random.Generator) -> Alignment:
+    """Everything two steps return, in the task of Figure 4.1."""
+    return simulate_alignment(SparseTokens(10, 3, 6.0, 0.2), d, alpha, rng, loss=loss)
+
+
+def strength(L: int, centre: float, d_query: int, d: int, rng: np.random.Generator) -> float:
+    """The strength at which a head in law errs on 5 %."""
+    return strength_in_law(L, centre, d_query, d, rng)
+
+
+def literal_strength(L: int, centre: float, d: int, kind: str, rng: np.random.Generator) -> float:
+    """The same on literal tokens, or in law at the same small dimension."""
+    if kind == "tokens":
+        return strength_on_tokens(L, centre, d, rng)
+    return strength_in_law(L, centre, d, d, rng, factors=FAR)
+
+
+def test_error(model: str, L: int, d: int, rng: np.random.Generator) -> float:
+    """Test error at θ = 10 with four samples per dimension: two linear models and attention."""
+    task = SparseTokens(L, 1, 10.0, 0.5)
+    if model == "attention":
+        return train_head(task, 100_000, d, rng)
+    law, ridge = (pooled, 1 / L) if model == "pooled" else (vectorized, 1.0)
+    return simulate_readout(law(task), d, 4.0, ridge, rng).test_error
