@@ -7,7 +7,7 @@ from scipy.stats import binom, norm
 import utils.estimation as module
 from utils.agreement import AgreementError, agree
 from utils.assumptions import check_bags, whiten
-from utils.estimation import _auc, _distance, _mixture, estimate
+from utils.estimation import CLEAR, _auc, _distance, _mixture, estimate
 from utils.model import SparseTokens
 
 MODEL = SparseTokens(L=30, R=2, theta=4.0, pi=0.3)
@@ -128,6 +128,8 @@ def test_pieces_against_their_definitions():
     (rho, mu), errors, gain = _mixture(heights)
     assert abs(rho - 0.05) < 4 * errors[0] < 0.01 and abs(mu - 4) < 4 * errors[1] < 0.2
     assert gain > 1000
+    shifted = rng.standard_normal(100_000) + 0.3  # as if every token were a needle
+    assert abs(_mixture(shifted)[2]) < CLEAR
 
 
 def test_whitening_leaves_unit_noise():

@@ -58,6 +58,8 @@ def test_a_recipe_keeps_what_it_promises(loss):
     law = attention(desk.model(4.5), temperature=found.temperature, cos=found.cosine)
     full = predict_readout(law, 0.3 * 4.0, found.ridge, loss=loss).test_error
     assert found.error == pytest.approx(full, rel=0.01)
+    searched = np.exp(desk._errors(4.5, found.place, False))
+    assert searched == pytest.approx(found.error, rel=0.05)
 
 
 def test_all_data_twice_is_the_theory_of_reuse():
