@@ -15,7 +15,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 .DEFAULT_GOAL := book
-.PHONY: book lab serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
+.PHONY: bags book lab serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
@@ -49,6 +49,9 @@ lower-bounds: .venv/book
 
 reproduce: .venv/book
 	@$(BIN)/python -m scripts.reproduce --profile $(PROFILE) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ONLY)
+
+bags: .venv/book
+	@$(BIN)/python -m scripts.real_bags
 
 fresh-seeds: .venv/test
 	@NEEDLE_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --junitxml=_build/reports/fresh-seeds.xml tests/utils utils
