@@ -31,7 +31,7 @@ SHA256 = {
 
 
 def compact(name: str, csv: bytes) -> dict[str, np.ndarray]:
-    """Tokens bag by bag, where bags start, and labels in {−1, +1}; refused if the file is not known."""
+    """Tokens bag by bag, where bags start, labels in {−1, +1}; an unknown file is refused."""
     found = hashlib.sha256(csv).hexdigest()
     if found != SHA256[name]:
         raise SystemExit(f"{name}.csv is not the file that is known here: its sha256 is {found}")

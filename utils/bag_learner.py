@@ -61,7 +61,8 @@ def query(bags: Bags, y: Array) -> Array:
 
     >>> from utils.model import SparseTokens
     >>> from utils.alignment import two_steps
-    >>> X, y, _ = SparseTokens(L=8, R=2, theta=4.0, pi=0.5).sample(200, 12, np.random.default_rng(0))
+    >>> model = SparseTokens(L=8, R=2, theta=4.0, pi=0.5)
+    >>> X, y, _ = model.sample(200, 12, np.random.default_rng(0))
     >>> pi = np.mean(y > 0)
     >>> q = two_steps(X, y, lr_w=RATE_W, lr_b=calibrated_rate(pi)).q
     >>> np.allclose(query(as_bags(list(X)), y), q / np.linalg.norm(q))
