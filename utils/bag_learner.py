@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.covariance import ledoit_wolf
+from sklearn.covariance import empirical_covariance, ledoit_wolf, shrunk_covariance
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -45,11 +45,18 @@ class Whitening(NamedTuple):
         return bags.mapped((bags.tokens - self.mean) @ self.root)
 
 
-def whitening(bags: Bags, y: Array) -> Whitening:
-    """By the tokens of the negative bags; directions in which they do not vary stay small."""
+def whitening(bags: Bags, y: Array, shrinkage: float | None = None) -> Whitening:
+    """By the tokens of the negative bags; directions in which they do not vary stay small.
+
+    The covariance is shrunk towards a multiple of the identity by `shrinkage`, or by the share that
+    Ledoit and Wolf compute from the tokens.
+    """
     tokens = bags.tokens[(y < 0)[bags.owner]]
     mean = tokens.mean(axis=0)
-    covariance, shrinkage = ledoit_wolf(tokens)
+    if shrinkage is None:
+        covariance, shrinkage = ledoit_wolf(tokens)
+    else:
+        covariance = shrunk_covariance(empirical_covariance(tokens), shrinkage)
     value, vector = np.linalg.eigh(covariance)
     floor = max(float(value.max()), np.finfo(float).tiny) * 1e-10
     root = (vector / np.sqrt(np.maximum(value, floor))) @ vector.T
@@ -89,6 +96,7 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
     ridge : λ > 0 of the readout, or a sequence to choose from
     share : None: the query and the readout both see all bags; a number in (0, 1): that share of
         the bags teaches the query, the rest the readout
+    shrinkage : of the negatives' covariance, in [0, 1]; None: as Ledoit and Wolf choose it
     cv : folds in which sharpness and ridge are chosen
     random_state : seed of the folds and of the split
 
@@ -111,12 +119,14 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
         sharpness: float | Sequence[float] = SHARPNESSES,
         ridge: float | Sequence[float] = RIDGES,
         share: float | None = None,
+        shrinkage: float | None = None,
         cv: int = 5,
         random_state: int = 0,
     ) -> None:
         self.sharpness = sharpness
         self.ridge = ridge
         self.share = share
+        self.shrinkage = shrinkage
         self.cv = cv
         self.random_state = random_state
 
@@ -190,7 +200,9 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
             order = rng.permutation(len(bags))
             cut = min(max(2, round(share * len(bags))), len(bags) - 2)
             first, second = order[:cut], order[cut:]
-        white = whitening(bags.take(first), signs[first])
+        if self.shrinkage is not None:
+            check_real("shrinkage", self.shrinkage, 0, 1)
+        white = whitening(bags.take(first), signs[first], self.shrinkage)
         whole = white(bags)
         q = query(whole.take(first), signs[first])
         seen = whole.take(second)

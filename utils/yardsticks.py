@@ -109,15 +109,15 @@ def gated_gradient(model: Gated, bags: Bags, y: Array, lam: float) -> tuple[floa
 
 def fit_gated(
     bags: Bags, y: Array, lam: float, rng: np.random.Generator, *, hidden: int = 16,
-    steps: int = 300, rate: float = 0.02,
+    steps: int = 300, rate: float = 0.01,
 ) -> Score:  # fmt: skip
     """Gated attention trained end to end by `steps` of Adam on all bags."""
     lam, rng = check_real("lam", lam, 0), check_rng(rng)
     hidden, steps = check_integer("hidden", hidden, 1), check_integer("steps", steps, 1)
     d = bags.tokens.shape[1]
     shapes = ((hidden, d), (hidden, d), (hidden,), (d,))
-    scales = (d, d, hidden, d)
-    model = [rng.normal(size=s) / np.sqrt(k) for s, k in zip(shapes, scales, strict=True)]
+    scales = (d**-0.5, d**-0.5, 0.01, 0.01)  # it begins as mean pooling, and not on a wrong token
+    model = [scale * rng.normal(size=shape) for shape, scale in zip(shapes, scales, strict=True)]
     model.append(np.zeros(1))
     first, second = [[np.zeros_like(part) for part in model] for _ in range(2)]
     for step in range(1, steps + 1):
