@@ -182,6 +182,9 @@ class _Flights:
             if not self.foreign and _pools.get(self.jobs) is executor:
                 _drop(self.jobs)
             self._suspect(batch, error)
+        elif self.foreign and isinstance(error, ValueError) and "unpack" in str(error):
+            # a result that was lost with its worker, which Dask's executor reads as an error
+            self.waiting.extendleft(reversed(batch))
         elif isinstance(error, Exception):
             raise _failed(batch[0], error) from error
         else:

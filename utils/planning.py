@@ -152,7 +152,7 @@ def plan(
     >>> made = plan(L=10, R=1, d=100, n=400, pi=0.5, theta=5.0)
     >>> row = made.rows[0]
     >>> [round(value, 2) for value in (row.pooled, row.attention, row.twice, row.best_possible)]
-    [0.25, 0.03, 0.02, 0.02]
+    [0.26, 0.03, 0.02, 0.02]
     >>> print(row.advice)
     Use attention, all data twice: sharpness 4.0, ridge 0.32, error 0.024 (best possible 0.019).
     """

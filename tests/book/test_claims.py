@@ -24,6 +24,6 @@ def test_claims_of_the_book_hold_and_have_names_of_their_own():
 
 
 def test_false_alarms_of_suite_and_book_are_stated_and_small():
-    """The union bound: at fresh seeds a run fails by chance less than three times in a hundred."""
+    """The union bound: at fresh seeds a run fails by chance less than five times in a hundred."""
     tests, book = sum(of_tests().values()), sum(of_book().values())
-    assert 0 < tests < 0.01 and 0 < book < 0.02
+    assert 0 < tests < 0.02 and 0 < book < 0.03

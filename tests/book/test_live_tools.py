@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from scripts import live_assets, live_pages
 from scripts.run_notebooks import chapters
@@ -115,7 +116,8 @@ def test_every_chapter_finds_what_it_imports() -> None:
 
 @pytest.fixture
 def kernel() -> Iterator[ModuleType]:
-    """The module that runs in the browser, here."""
+    """The module that runs in the browser, here; no figure of another test is open."""
+    pyplot.close("all")
     spec = importlib.util.spec_from_file_location("live_kernel", live_pages.PARTS / "kernel.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -221,7 +221,7 @@ def test_an_interrupted_run_says_so_and_goes_on(tmp_path) -> None:
     script.write_text(
         "import sys, time\nfrom pathlib import Path\nfrom scripts import reproduce\n"
         "from experiments import example\nplain = example.mean_of_normals\n"
-        "def mean_of_normals(n, rng):\n    time.sleep(0.02)\n    print('x', flush=True)\n"
+        "def mean_of_normals(n, rng):\n    time.sleep(0.1)\n    print('x', flush=True)\n"
         "    return {'mean': float(rng.normal(size=n).mean())}\n"
         "if __name__ == '__main__':\n"
         "    reproduce.CACHE = reproduce.RESULTS = reproduce.HERE = Path(sys.argv.pop(1))\n"
