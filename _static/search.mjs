@@ -3,7 +3,7 @@ import MiniSearch from "../vendor/minisearch.mjs";
 
 const GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau upsilon phi chi psi omega".split(" ");
 const LESS = /^(exercises|quick checks|problems|what we established|where next|utils\.)/i;
-const ASIDE = /^(api|statements|notation|execution|references|benchmarks)\b/;
+const ASIDE = /^(api|statements|ledger|notation|execution|references|benchmarks)\b/;
 const normal = (text) => text.toLowerCase().replaceAll("√", "sqrt ")
   .replace(/[α-ω]/g, (c) => `${GREEK[c.codePointAt(0) - 945]} `);
 const tokens = (text) => normal(text).match(/[a-z0-9]+/g) ?? [];

@@ -29,6 +29,7 @@ import yaml
 
 from scripts import live_pages
 from scripts.browser_assets import SITE
+from scripts.ledger import ledger_page, mark_agreements
 from scripts.run_notebooks import ROOT, run, write
 from scripts.statements import statements_page
 
@@ -185,11 +186,15 @@ def stage(pages: list[str], stored: bool = False) -> None:
         generated["browser"] = live_pages.licences()
     if "statements" in pages:
         generated["statements"] = statements_page(notebooks, complete=not stored)
+    if "ledger" in pages:
+        generated["ledger"] = ledger_page({path: copies.get(path.stem, path) for path in notebooks})
     shutil.rmtree(SOURCE, ignore_errors=True)
     for page, path in zip(pages, sources, strict=True):
         target = SOURCE / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(copies.get(path.stem, path), target)
+        if path in notebooks:
+            mark_agreements(target)
         if page in generated:
             target.write_text(f"{path.read_text()}\n{generated[page]}")
     for name in ("_config.yml", "_toc.yml", "references.bib"):
