@@ -13,9 +13,8 @@ from io import StringIO
 
 import pytest
 
+from scripts.ledger import MIME
 from scripts.run_notebooks import ROOT, chapters
-
-MIME = "application/vnd.agreement+json"
 
 
 class Rates:

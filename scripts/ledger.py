@@ -20,10 +20,10 @@ import numpy as np
 from scipy import stats
 
 from scripts.contract import boxes
-from scripts.false_alarms import MIME
 from scripts.run_notebooks import ROOT, chapters
 from scripts.statements import chapter_title
 
+MIME = "application/vnd.agreement+json"
 CLAIMS = ROOT / "scripts" / "claims.toml"
 WHOSE = {"paper": "the paper", "classical": "classical", "book": "this book"}
 OF_BOX = {
