@@ -98,7 +98,7 @@ class Agreement:
         trials = f" over {self.trials} trials" if self.trials else ""
         trials += f" or more at each of {self.sizes} sizes" if self.sizes > 1 else ""
         if not any(row.standard_error for row in self.rows):
-            return f"{verdict}{trials}, held to equality: no chance is involved"
+            return f"{verdict}{trials}, held to equality"
         sign = "≤" if self.holds else ">"
         limit = f"max |z| {self.largest:.1f} {sign} {self.limit:.1f}"
         rows = f"in {len(self.rows)} row{'s' * (len(self.rows) > 1)}"
