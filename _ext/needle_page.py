@@ -158,6 +158,12 @@ def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
         width, height = sizes[match[2]]
         return f'<img loading="lazy" width="{width}" height="{height}" {match[1]}'
 
+    def parameters(match: re.Match[str]) -> str:
+        """The lines of a long signature: Sphinx makes a list of definitions without terms."""
+        lines = match[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
+        return f'<span class="sig-lines">{lines}</span>'
+
+    page = re.sub(r"<dl>\s*((?:<dd>.*?</dd>\s*)+)</dl>", parameters, page, flags=re.S)
     page = re.sub(r'<img (?=([^>]*src="[^"]*_images/([^"/]+)"))\1', image, page)
     if 'class="math ' in page:
         page = re.sub(r"<article [^>]*>", rf"\g<0>{NO_SCRIPT}", page, count=1)
