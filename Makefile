@@ -47,7 +47,7 @@ lock: .venv/book
 lower-bounds: .venv/book
 	@$(BIN)/python -m scripts.lower_bounds
 
-reproduce: .venv/book
+reproduce: bags
 	@$(BIN)/python -m scripts.reproduce --profile $(PROFILE) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ONLY)
 
 bags: .venv/book

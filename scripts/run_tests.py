@@ -131,12 +131,13 @@ STEPS: dict[str, Callable[[], Count]] = {
         command("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
         + command("zizmor", "--offline", "--quiet", "--no-progress", *WORKFLOWS)
     ),
-    "unit tests": unit,
-    "contract": lambda: pytest("contract", "tests/book/test_contract.py"),
     "assets": lambda: (
         command("python", "-m", "scripts.browser_assets")
         + command("python", "-m", "scripts.live_assets")
+        + command("python", "-m", "scripts.real_bags")
     ),
+    "unit tests": unit,
+    "contract": lambda: pytest("contract", "tests/book/test_contract.py"),
     "notebooks": notebooks,
     "book": lambda: command("python", "-m", "scripts.build_book"),
     "site": lambda: pytest("site", WITHOUT_BROWSER),
