@@ -237,6 +237,8 @@ def test_an_interrupted_run_says_so_and_goes_on(tmp_path) -> None:
         "text": True,
         "stdout": subprocess.PIPE,
         "env": {**os.environ, "PYTHONPATH": str(ROOT)},
+        # whoever starts the tests in the background passes on that Ctrl-C is ignored
+        "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     }
     first = subprocess.Popen(call, **options)
     lines = [first.stdout.readline() for _ in range(6)]
