@@ -1,4 +1,4 @@
-"""The predicted scatter of both cosines against exact draws; false alarms below 1e-4 each."""
+"""The predicted scatter of both cosines against exact draws."""
 
 import numpy as np
 import pytest
@@ -17,15 +17,21 @@ CASES = [
 
 
 @pytest.mark.slow
+@pytest.mark.false_alarm(2e-4)
 @pytest.mark.parametrize(("model", "alpha0", "options"), CASES)
 def test_the_spread_is_that_of_exact_draws(model, alpha0, options):
-    d, count, rng = 10_000, 600, np.random.default_rng(1)
+    """Within four standard errors and 1 % for what 1/d adds; a variance a fifth larger is not."""
+    d, count, rng = 5000, 2500, np.random.default_rng(1)
     draws = [simulate_alignment(model, d, alpha0, rng, **options) for _ in range(count)]
-    for name, predicted in predict_spread(model, alpha0, **options)._asdict().items():
-        cosine = np.array([getattr(draw, name) for draw in draws])
-        square = d * (cosine - cosine.mean()) ** 2
-        error = np.hypot(square.std() / count**0.5, 0.02 * predicted)  # 2 % for what 1/d adds
-        assert abs(square.mean() - predicted) < 4 * error, name
+    theory = predict_spread(model, alpha0, **options)._asdict()
+    for corruption in (1.0, 1.2):
+        scores = {}
+        for name, predicted in theory.items():
+            cosine = np.array([getattr(draw, name) for draw in draws])
+            square, limit = d * (cosine - cosine.mean()) ** 2, corruption * predicted
+            error = np.hypot(square.std() / count**0.5, 0.01 * limit)
+            scores[name] = abs(square.mean() - limit) / error
+        assert (max(scores.values()) > 4) == (corruption > 1), scores
 
 
 def test_without_signal_there_is_nothing_to_scatter_about():

@@ -120,6 +120,7 @@ def test_one_needle_through_the_net_is_the_race():
 
 
 @pytest.mark.slow
+@pytest.mark.false_alarm(7e-6)
 @pytest.mark.parametrize(
     "model",
     [
