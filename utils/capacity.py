@@ -311,7 +311,7 @@ def _optimum(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[float, np
     for every in (17, 1) if len(X) > 1000 else (1,):  # few points first; 17 is prime to Sobol's 2
         part = slice(None, None, every)
         J, β, settled = _minimum(X[part], points.weight[part], κ, β)
-    capacity = law.copies / J if J > 0 else math.inf
+    capacity = law.copies / J if J else math.inf
     if not settled:
         raise ConvergenceError("Newton's method did not settle", capacity)
     return capacity, β
@@ -326,6 +326,8 @@ def _minimum(
     """
     J, gradient, hessian = _expected_square(X, weight, κ, β)
     for _ in range(2000):
+        if not math.isfinite(J):
+            break
         if enough > J:
             return J, β, True
         if J < 1e-250:
