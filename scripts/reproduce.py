@@ -71,8 +71,12 @@ def _named(trial: Any) -> dict[str, float]:
     return {name: float(x) for name, x in trial.items() if isinstance(x, int | float | np.number)}
 
 
-def facts(entry: Mapping[str, Any], result: Sweep, wall: float, where: str) -> dict[str, str]:
+def facts(
+    entry: Mapping[str, Any], result: Sweep, wall: float, where: str, workers: int
+) -> dict[str, str]:
     """What a reader of the numbers may ask: of what code, on what machine, how long, when."""
+    cpu = sum(map(sum, result.seconds))
+    resumed = cpu > 1.1 * wall * workers + 1  # more than these workers can have done by now
     project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return {
         "about": entry["about"],
@@ -81,8 +85,8 @@ def facts(entry: Mapping[str, Any], result: Sweep, wall: float, where: str) -> d
         "version": f"{project['version']}, utils {package_source(HERE / 'utils')[:8]}",
         "machine": f"{where}; {platform.machine()}, Python {platform.python_version()}, "
         f"NumPy {np.__version__}",
-        "seconds": f"{wall:.0f}",
-        "cpu seconds": f"{sum(map(sum, result.seconds)):.1f}",
+        "seconds": f"{wall:.0f}" + ", most trials kept from earlier runs" * resumed,
+        "cpu seconds": f"{cpu:.1f}",
         "date": datetime.now(UTC).date().isoformat(),
     }
 
@@ -165,7 +169,7 @@ def main() -> int:
             continue
         wall = time.monotonic() - start
         spent, planned = spent + wall, planned + left.pop(name)
-        said = facts(known[name], result, wall, where)
+        said = facts(known[name], result, wall, where, workers or 1)
         folder = HERE / "_build" / "quick" if quick else RESULTS
         file = write(name, rows(result, known[name]["seed"]), said, folder)
         print(f"  {file.relative_to(HERE)}: {span(wall)}, {said['cpu seconds']} CPU seconds")

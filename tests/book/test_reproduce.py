@@ -173,6 +173,15 @@ def test_a_corrupted_estimate_is_refused() -> None:
     assert max(map(abs, against(shifted, entry, stored("example")).values())) > 5
 
 
+@pytest.mark.parametrize(("wall", "words"), [(3.0, "3"), (0.4, "0, most trials kept")])
+def test_a_run_that_was_resumed_says_so(wall: float, words: str) -> None:
+    result = Sweep({}, [{}], [[0.0] * 4], [[1.0] * 4])
+    said = reproduce.facts(GOOD, result, wall, "2 cores", 2)
+    assert said["seconds"].startswith(words)
+    assert said["seconds"].isdigit() == (wall == 3.0)
+    assert said["cpu seconds"] == "4.0"
+
+
 def command(*words: str, **options) -> subprocess.Popen:
     call = [sys.executable, "-m", "scripts.reproduce", *words]
     return subprocess.Popen(
