@@ -49,6 +49,7 @@ class Trial(NamedTuple):
 
 
 def describe(point: Mapping[str, Any]) -> str:
+    """The parameters of a trial in words, as messages name them."""
     return ", ".join(f"{name}={value!r}" for name, value in point.items())
 
 
