@@ -294,6 +294,7 @@ def count(folder) -> tuple[int, int]:
     return len(log.read_text()) if log.exists() else 0, kept
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_twenty_random_moments_it_loses_no_finished_trial(tmp_path):
     """Each run goes on where the last one was killed: only the trial under way is done again."""
@@ -316,6 +317,7 @@ def test_killed_at_twenty_random_moments_it_loses_no_finished_trial(tmp_path):
     np.testing.assert_array_equal(result, plain.values("value"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_two_processes_on_one_cache_do_no_harm(tmp_path):
     both = [start(tmp_path) for _ in range(2)]

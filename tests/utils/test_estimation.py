@@ -45,6 +45,7 @@ def test_strength_and_needles_are_found(made):
     assert wrong < fewest
 
 
+@pytest.mark.slow
 def test_rotated_scaled_and_shifted_bags_give_the_same(made):
     """Whitening takes out any linear map of the tokens, nearly exactly."""
     rng = np.random.default_rng(5)
@@ -57,6 +58,7 @@ def test_rotated_scaled_and_shifted_bags_give_the_same(made):
     assert "whitened" in found.assumptions[0].words
 
 
+@pytest.mark.slow
 def test_broken_assumptions_are_told(made):
     assert all(a.holds for one in made for a in one.assumptions)
 
@@ -89,6 +91,7 @@ def test_no_signal_is_no_signal():
     assert sum(one.delta_interval[0] == 0 for one in found) >= 8
 
 
+@pytest.mark.slow
 def test_a_portrait_feeds_the_plan(made, monkeypatch):
     asked = []
     monkeypatch.setattr(module, "plan", lambda **options: asked.append(options))

@@ -127,6 +127,7 @@ def deadly(a, rng):
     return a + rng.normal()
 
 
+@pytest.mark.slow
 def test_a_trial_that_always_kills_its_worker_is_named_and_the_others_finish(tmp_path):
     options = {"grid": {"a": range(6)}, "trials": 1, "seed": 0, "cache": tmp_path}
     start = time.monotonic()

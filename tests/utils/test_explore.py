@@ -34,6 +34,7 @@ def test_what_is_shown_can_be_sent(name):
     assert "xact" in shown["how"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_widget_carries_one_whole_module_and_stays_the_same_text(name):
     widget = explore.explore(name)

@@ -24,6 +24,7 @@ def made():
     return plan(**SMALL)
 
 
+@pytest.mark.slow
 def test_rows_are_in_order_and_in_bounds(made):
     assert len(made.rows) == 8
     strengths = [row.theta for row in made.rows]
@@ -40,6 +41,7 @@ def test_rows_are_in_order_and_in_bounds(made):
         assert errors == sorted(errors, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_range_brackets_success(made):
     assert made.rows[0].attention > made.error > made.rows[-1].attention
     needed = made.needed
@@ -48,6 +50,7 @@ def test_the_range_brackets_success(made):
     assert row.attention == pytest.approx(made.error, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_best_learner_is_that_of_chapter_7(made):
     row = made.rows[3]
     best = predict_learning(SparseTokens(20, 2, row.theta, 0.3), 3.0)
@@ -85,6 +88,7 @@ def test_literal_tokens_follow_the_plan():
         agree(stronger.twice, trials, sizes=sizes, claim="plan-on-tokens")
 
 
+@pytest.mark.slow
 def test_a_share_can_be_imposed():
     row = plan(**SMALL, theta=4.0, alpha_share=0.25).rows[0]
     free = plan(**SMALL, theta=4.0).rows[0]
@@ -92,6 +96,7 @@ def test_a_share_can_be_imposed():
     assert row.attention >= free.attention * 0.995
 
 
+@pytest.mark.slow
 def test_warnings_say_where_the_theory_is_strained(made):
     wide = plan(L=2000, R=3, d=64, n=300, pi=0.05, theta=9.0)
     assert "L = 2000 is large against d = 64" in wide.warnings[0]
@@ -123,6 +128,7 @@ def test_advice_covers_every_case():
         assert words in advise(*case)[1], words
 
 
+@pytest.mark.slow
 def test_it_prints_the_same_everywhere(made, capsys, monkeypatch):
     asked = {}
 
@@ -175,6 +181,7 @@ def test_bad_input_is_named(changed, name):
         plan(**{**SMALL, **changed})
 
 
+@pytest.mark.slow
 def test_extremes_are_survived():
     for setting in (
         {"L": 2, "R": 1, "d": 2, "n": 4, "pi": 0.5},

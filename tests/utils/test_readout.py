@@ -159,6 +159,7 @@ def test_balanced_mixtures_reach_their_published_errors(loss, variance, lam, alp
     assert abs(np.mean(errors) - exact) < 5 * spread + 0.5 / 400
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-5)
 def test_simulated_errors_do_not_use_the_nodes_of_the_theory():
     """24 readouts against theory; with r or a of the nodes 5 % off it is refused."""

@@ -36,6 +36,7 @@ def product(size, rng):
 GRID = {"a": [1, 2, 3], "b": np.array([0.5, 2.0])}
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_bits():
     grid = {"size": [3, 40, 150]}
     runs = [sweep(product, grid, trials=3, seed=7, n_jobs=k).values() for k in (1, 2, 3, -1)]
@@ -161,6 +162,7 @@ def test_a_changed_package_does_not_read_old_results(tmp_path, monkeypatch):
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_functions_of_a_main_program_reach_the_workers_and_nothing_is_printed(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(
@@ -183,6 +185,7 @@ def test_functions_of_a_main_program_reach_the_workers_and_nothing_is_printed(tm
     assert (done.stdout, done.stderr) == ("[4. 5.]\n", "")
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_progress_and_the_time_left():
     termios = pytest.importorskip("termios")
     ours, theirs = os.openpty()

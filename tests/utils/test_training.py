@@ -143,6 +143,7 @@ def test_exact_steps_have_the_law_of_dense_ones():
         compare(runs("exact", 2, rate=2.8))
 
 
+@pytest.mark.slow
 def test_going_on_from_a_record():
     whole = predict_training(MODEL, [2.0, 6.0], **RATES)
     rest = predict_training(MODEL, [4.0], start=whole[0], **RATES)
@@ -177,6 +178,7 @@ def test_the_estimated_error_is_honest(L, loss):
     assert gap.max() < 3 * 2e-3
 
 
+@pytest.mark.slow
 def test_refusal_to_converge():
     with pytest.raises(ConvergenceError, match="estimated error") as caught:
         predict_training(SparseTokens(4000, 1, 5.0, 0.5), [0.05], tolerance=1e-9, **RATES)

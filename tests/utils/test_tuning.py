@@ -62,6 +62,7 @@ def test_a_recipe_keeps_what_it_promises(loss):
     assert searched == pytest.approx(found.error, rel=0.05)
 
 
+@pytest.mark.slow
 def test_all_data_twice_is_the_theory_of_reuse():
     desk = tuner(L=20, alpha=2.0)
     found = desk.twice(4.5, desk.split(4.5))
