@@ -16,10 +16,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import stats
-
 from scripts.contract import boxes
+from scripts.ledger_calibration import calibration
 from scripts.run_notebooks import ROOT, chapters
 from scripts.statements import chapter_title
 
@@ -47,6 +45,7 @@ class Claim:
     whose: str
     stated: str
     status: str | None = None
+    also: tuple[str, ...] = ()
     agreements: tuple[str, ...] = ()
     reason: str | None = None
     rest: bool = False
@@ -68,8 +67,9 @@ class Checked:
 
 def claims(text: str) -> list[Claim]:
     """The claims of a file in TOML; an error for words that it may not use."""
+    lists = ("agreements", "also")
     found = [
-        Claim(**entry | {"agreements": tuple(entry.get("agreements", ()))})
+        Claim(**entry | {name: tuple(entry.get(name, ())) for name in lists})
         for entry in tomllib.loads(text)["claim"]
     ]
     for claim in found:
@@ -123,7 +123,15 @@ def stated(claim: Claim, labels: dict[str, str | None], pages: list[Path]) -> tu
         status, link = claim.status, f"[{titles[claim.stated]}]({claim.stated}.ipynb)"
     if not status:
         raise SystemExit(f"a claim without status: “{claim.words}”")
+    if unknown := [label for label in claim.also if label not in labels]:
+        raise SystemExit(f"“{claim.words}” is also stated at {unknown[0]}, which does not exist")
     return status, link
+
+
+def left_out(listed: list[Claim], labels: Mapping[str, str | None]) -> list[str]:
+    """Statements with a status that no claim of the ledger names."""
+    named = {label for claim in listed for label in (claim.stated, *claim.also)}
+    return [label for label, status in labels.items() if status and label not in named]
 
 
 def anchor(name: str) -> str:
@@ -155,8 +163,9 @@ def table(listed: list[Claim], found: dict[str, Checked], pages: list[Path]) -> 
     lines = [line(COLUMNS), line(["---"] * (len(COLUMNS) - NUMBERS) + ["---:"] * NUMBERS)]
     for claim, names in zip(listed, owned(listed, list(found)), strict=True):
         status, link = stated(claim, labels, pages)
-        said = [WHOSE[claim.whose], status, link]
+        every = ", ".join([link, *(f"{{prf:ref}}`{label}`" for label in claim.also)])
         for name in names:
+            said = [WHOSE[claim.whose], status, every if name == names[0] else link]
             words = claim.words
             if claim.rest:
                 words = f"{words}: {name.split('-', 1)[1].replace('-', ' ')}"
@@ -168,58 +177,10 @@ def table(listed: list[Claim], found: dict[str, Checked], pages: list[Path]) -> 
             where = f'<a class="reference internal" href="{address}">{html.escape(name)}</a>'
             lines.append(line([words, *said, where, *numbers, trials]))
         if claim.reason and not names:
-            lines.append(
-                line([claim.words, *said, f"not checked: {claim.reason}", *["–"] * NUMBERS])
-            )
-    return lines
-
-
-def rounded_distance(z: np.ndarray) -> float:
-    """Kolmogorov's distance of numbers with one decimal from a normal law rounded alike."""
-    values = np.unique(np.round(z, 1))
-    below = np.searchsorted(np.sort(np.round(z, 1)), values + 0.05) / len(z)
-    return float(np.max(np.abs(below - stats.norm.cdf(values + 0.05))))
-
-
-def calibration(found: dict[str, Checked]) -> list[str]:
-    """What all z-scores together say, in Markdown."""
-    chance = [
-        [
-            row["z"]
-            for row in checked.record["rows"]
-            if row["standard_error"] and row["z"] is not None
-        ]
-        for name, checked in found.items()
-        if not name.startswith("g-calibration")
-    ]
-    chance = [rows for rows in chance if rows]
-    z = np.array([value for rows in chance for value in rows])
-    first = np.array([rows[0] for rows in chance])
-    distances = rounded_distance(z), rounded_distance(first)
-    p = stats.kstwo.sf(distances[1], len(first))
-    rates = np.array([checked.record["false_alarm"] for checked in found.values()])
-    refused = 1 - np.prod(1 - rates)
-    lines = [
-        f"The book holds {len(found)} agreements with"
-        f" {sum(len(c.record['rows']) for c in found.values())} rows; chance has a part in"
-        f" {len(z)} rows of {len(chance)} agreements. If all of it is true, at least one agreement"
-        f" is refused at fresh seeds with a probability of at most {rates.sum():.2%}"
-        f" ({refused:.2%} if they were independent).",
-        "",
-        f"The distance of Kolmogorov and Smirnov between all z-scores and the standard normal law,"
-        f" rounded to one decimal as they are, is {distances[0]:.3f}. Rows of one agreement share"
-        f" their trials, so the test takes the first row of each: distance {distances[1]:.3f} of"
-        f" {len(first)} z-scores, p = {p:.2f}.",
-        "",
-        line(["z-scores between", "found", "expected"]),
-        line(["---", "---:", "---:"]),
-    ]
-    edges = np.r_[-np.inf, np.arange(-2.75, 3.0, 0.5), np.inf]  # no z of one decimal is an edge
-    counts = np.histogram(z, edges)[0]
-    expected = len(z) * np.diff(stats.norm.cdf(edges))
-    for a, b, n, e in zip(edges[:-1], edges[1:], counts, expected, strict=True):
-        between = f"{number(a)} and {number(b)}".replace("inf", "∞")
-        lines.append(line([between, str(n), f"{e:.0f}"]))
+            said = [WHOSE[claim.whose], status, every, f"not checked: {claim.reason}"]
+            lines.append(line([claim.words, *said, *["–"] * NUMBERS]))
+    if missing := left_out(listed, labels):
+        raise SystemExit(f"statements that no claim of claims.toml names: {', '.join(missing)}")
     return lines
 
 
@@ -228,7 +189,12 @@ def ledger_page(notebooks: Mapping[Path, Path], text: str | None = None) -> str:
     listed = claims(CLAIMS.read_text(encoding="utf-8") if text is None else text)
     found = agreements(notebooks)
     lines = ["## Every claim", "", ":::{div} ledger", *table(listed, found, list(notebooks)), ":::"]
-    lines += ["", "## All z-scores together", "", *calibration(found)]
+    lines += [
+        "",
+        "## All z-scores together",
+        "",
+        *calibration({name: one.record for name, one in found.items()}),
+    ]
     lines += ["", '<script type="module" src="_static/ledger.mjs"></script>']
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from scripts import ledger, statements
+from scripts import fresh_chapters, ledger, ledger_calibration, statements
 from scripts.run_notebooks import ROOT
 from utils.agreement_table import MIME, Agreement, Row
 
@@ -117,10 +118,59 @@ def test_every_claim_and_agreement_of_the_book_is_in_its_ledger() -> None:
         assert claim.rest or ledger.line([claim.words])[:-1] in page
 
 
+def test_a_statement_that_no_claim_names_stops_the_build(chapter: Path) -> None:
+    lost = BOX.replace("thm-7-a", "lem-7-b")
+    notebook = nbformat.read(chapter, as_version=4)
+    notebook.cells.append(new_markdown_cell(lost))
+    nbformat.write(notebook, chapter)
+    with pytest.raises(SystemExit, match=r"no claim .* names: lem-7-b"):
+        lines(chapter, CLAIM + REST)
+    also = CLAIM + 'also = ["lem-7-b"]\n'
+    assert lines(chapter, also + REST)[0][3] == "{prf:ref}`thm-7-a`, {prf:ref}`lem-7-b`"
+    with pytest.raises(SystemExit, match="also stated at lem-7-c, which does not exist"):
+        lines(chapter, also.replace("lem-7-b", 'lem-7-b", "lem-7-c') + REST)
+
+
 def test_the_distance_knows_that_z_scores_are_rounded() -> None:
     z = np.random.default_rng(3).standard_normal(200_000)
-    assert ledger.rounded_distance(np.round(z, 1)) < 0.004
-    assert ledger.rounded_distance(np.round(1.1 * z, 1)) > 0.015
+    assert ledger_calibration.rounded_distance(np.round(z, 1)) < 0.004
+    assert ledger_calibration.rounded_distance(np.round(1.1 * z, 1)) > 0.015
+
+
+def test_the_pictures_show_what_the_table_says(chapter: Path) -> None:
+    """Bars have the heights of the counts, dots lie on the diagonal where the law is normal."""
+    z = np.round(np.random.default_rng(5).standard_normal(900), 1)
+    bars = [
+        float(h)
+        for h in re.findall(r'<rect[^>]*height="([\d.]+)"', ledger_calibration.histogram(z))
+    ]
+    counts, _ = np.histogram(z, ledger_calibration.EDGES)
+    assert np.allclose(np.array(bars) / max(bars), counts / counts.max(), atol=0.01)
+    dots = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', ledger_calibration.quantiles(z))
+    assert len(dots) == 900
+    x, y = np.array(dots, dtype=float).T
+    assert np.corrcoef(x, -y)[0, 1] > 0.99
+    page = ledger.ledger_page({chapter: chapter}, CLAIM + REST)
+    assert page.count("<svg role") == 2
+    assert "the standard normal law" in page
+
+
+def test_chapters_are_executed_again_at_other_seeds(
+    chapter: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Another shift gives other numbers, the same one the same; what is refused is only noted."""
+    notebook = nbformat.read(chapter, as_version=4)
+    notebook.cells = [
+        new_code_cell("import numpy as np\nfrom utils.agreement import agree"),
+        new_code_cell('agree(0.0, np.random.default_rng(0).normal(size=50), claim="ch7-one")'),
+        new_code_cell('agree(5.0, np.random.default_rng(1).normal(size=50), claim="ch7-two")'),
+    ]
+    nbformat.write(notebook, chapter)
+    monkeypatch.setattr(fresh_chapters, "FOLDER", tmp_path / "fresh")
+    one, two = fresh_chapters.look(chapter, 1), fresh_chapters.look(chapter, 2)
+    assert [record["verdict"] == "agrees" for record in one] == [True, False]
+    assert one != two
+    assert fresh_chapters.look(chapter, 1) == one
 
 
 def test_agreements_get_the_ids_that_the_ledger_links_to(chapter: Path) -> None:
