@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from scipy.special import ndtr
 
-from .capacity import _expected_square, _margins, _minimum, separability
+from .capacity import _expected_square, _margins, _minimum
 from .laws import FeatureLaw
 from .readout import error_rate
 from .records import ConvergenceError
+from .separable import separability
 from .validation import (
     check_array,
     check_flag,

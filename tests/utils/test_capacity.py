@@ -8,19 +8,18 @@ from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
 from scipy.stats import binomtest, chisquare, nbinom, norm, ortho_group
 
-from utils import capacity
+from utils import separable
 from utils.agreement import agree
 from utils.capacity import (
     _expected_square,
-    _separates,
     predict_capacity,
     predict_capacity_width,
-    separability,
     simulate_capacity,
 )
 from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled, vectorized
 from utils.model import SparseTokens
 from utils.records import ConvergenceError
+from utils.separable import _separates, separability
 
 PAPER = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 COIN = gaussian_mixture(mean=0.0, var_pos=1.0, var_neg=1.0)
@@ -432,8 +431,8 @@ def test_a_margin_within_rounding_is_no_proof():
 
 def test_data_without_a_proof_are_refused_with_the_best_guess(monkeypatch):
     F, y = COIN.sample(20, 6, np.random.default_rng(11))
-    monkeypatch.setattr(capacity, "_separates", lambda A, w: False)
-    monkeypatch.setattr(capacity, "_balances", lambda A, c: False)
+    monkeypatch.setattr(separable, "_separates", lambda A, w: False)
+    monkeypatch.setattr(separable, "_balances", lambda A, c: False)
     with pytest.raises(ConvergenceError, match="neither proof holds beyond rounding") as caught:
         separability(F, y)
     assert caught.value.estimate.certificate.shape == (7,)
@@ -444,7 +443,7 @@ def test_an_unfinished_search_is_said_so(monkeypatch):
         raise RuntimeError("too many iterations")
 
     F, y = COIN.sample(60, 6, np.random.default_rng(12))
-    monkeypatch.setattr(capacity, "nnls", unfinished)
+    monkeypatch.setattr(separable, "nnls", unfinished)
     with pytest.raises(ConvergenceError, match="non-negative least squares: too many iterations"):
         separability(F, y)
 
