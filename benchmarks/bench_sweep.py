@@ -105,7 +105,7 @@ def through_dask(load: str) -> list[dict[str, Any]]:
         from distributed import Client, LocalCluster
     except ImportError:
         return [{"what": "Dask is not installed (extra `cluster`)"}]
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         executor = client.get_executor(pure=False)
         ours, bare = overhead(executor, 300)

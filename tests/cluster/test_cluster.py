@@ -114,7 +114,7 @@ def test_two_workers_in_two_folders_give_the_same_bits(client) -> None:
 
 
 def test_a_local_cluster_gives_the_same_bits() -> None:
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         same(sweep(draw, **OPTIONS, executor=client.get_executor(pure=False)))
 
