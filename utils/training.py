@@ -71,7 +71,7 @@ def _check_rates(lr_q: float, lr_w: float, lr_b: float) -> Rates:
 def _record(samples: float, state: State, error: float) -> Training:
     q, w = (math.sqrt(max(x, 0.0)) for x in (state.query_square, state.readout_square))
     cosines = (m / size if size else 0.0 for m, size in ((state.query, q), (state.readout, w)))
-    query_cos, readout_cos = (min(1.0, max(-1.0, cos)) for cos in cosines)
+    query_cos, readout_cos = (min(1.0, max(-1.0, float(cos))) for cos in cosines)
     return Training(samples, query_cos, readout_cos, q, w, state.overlap, state.bias, error)
 
 
@@ -221,8 +221,10 @@ def simulate_training(
     path = steps(model, d, int(until[-1]), rng, loss, rates, q, w)
     for count, (q, w, b) in enumerate(path):
         for time in times[until == count]:
-            if not np.isfinite(q @ q + w @ w + b):
-                raise ConvergenceError("descent diverges; take smaller rates")
+            if not (q @ q + w @ w < _FAR**2 and math.isfinite(b)):
+                raise ConvergenceError(
+                    f"descent diverges before samples = {time:.3g}; take smaller rates", records
+                )
             records.append(_measured(model, float(time), q, w, b, rng))
     return records
 

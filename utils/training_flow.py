@@ -7,16 +7,17 @@ w_⊥² = |w|² − ⟨q̂,w⟩². Given g,
 
 with o fixed by g and the needles, and ν independent of e with covariance I − ssᵀ/r². Every drift
 is then the mean of a pull times a quadratic in e whose coefficients are sums Σ gʲsᵏ over all tokens
-and over the needles. The mean over e is Gauss–Hermite, that over g a cloud of Sobol points. Tokens
-are exchangeable, so both groups are drawn from their largest value downwards: in these coordinates
-softmax sums are nearly low-dimensional. A bag with needles and one without have the same noise, so
-that what cancels between the classes does so at every point.
+and over the needles. The mean over e is Gauss–Hermite where scores spread little, else the
+trapezoid rule with nodes in proportion to their spread: both to 10⁻⁴. That over g is a cloud of
+Sobol points. Tokens are exchangeable, so both groups are drawn from their largest value downwards:
+in these coordinates softmax sums are nearly low-dimensional. A bag with needles and one without
+have the same noise, so that what cancels between the classes does so at every point.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,7 +30,8 @@ from .model import SparseTokens
 
 Array = np.ndarray
 POWERS = ((0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2))
-NARROW = 1.2  # sd of a score up to which the few nodes do
+NARROW, WIDE = 1.2, 1.8  # sd of a score up to which 8 nodes, and 16, of Gauss–Hermite do
+_BLOCK = 2**17  # entries of the largest array of pulls
 
 
 class Cloud(NamedTuple):
@@ -168,24 +170,52 @@ def products(bag: Bag, frame: Frame, h: dict[str, float]) -> dict[str, tuple[Arr
     }
 
 
-@lru_cache(maxsize=2)
-def _hermite(order: int) -> tuple[Array, Array]:
-    """Nodes e, and weights of 1, e and e²."""
-    e, weight = np.polynomial.hermite_e.hermegauss(order)
+@lru_cache(maxsize=8)
+def _rule(order: int, even: bool) -> tuple[Array, Array]:
+    """Nodes e, and weights of 1, e and e²; Gauss–Hermite or evenly spaced."""
+    if even:
+        e = np.linspace(-6.5, 6.5, order)
+        weight = np.exp(-(e**2) / 2)
+    else:
+        e, weight = np.polynomial.hermite_e.hermegauss(order)
     return e, weight / weight.sum() * np.array([e**0, e, e**2])
+
+
+def normal_rule(spread: float) -> tuple[Array, Array]:
+    """Nodes for the mean over e ~ N(0, 1) of a pull at scores of standard deviation ≤ `spread`.
+
+    ℓ'(m + spread·e) has poles at a distance π/spread from the real axis. There the trapezoid rule
+    of step h errs by exp(−2π²/(h·spread)); Gauss–Hermite would need nodes like spread².
+    """
+    if spread < WIDE:
+        return _rule(8 if spread < NARROW else 16, False)
+    return _rule(2 ** math.ceil(math.log2(12 * spread)), True)
+
+
+def _pulls(
+    gradient: Callable[..., Array], y: int, mean: Array, spread: Array, widest: float
+) -> tuple[Array, Array]:
+    """Means over e of the pull times 1, e and e² (3, points), and of its square."""
+    e, powers = normal_rule(widest)
+    parts, size = [], max(1, _BLOCK // len(e))
+    for k in range(0, len(mean), size):
+        part = slice(k, k + size)
+        pull = gradient(mean[part, None] + spread[part, None] * e, y)
+        first, second = powers @ pull.T, powers @ (pull * pull).T
+        parts.append((first, second))
+    first, second = np.concatenate(parts, axis=2)
+    return first, second
 
 
 def drift(state: State, model: SparseTokens, cloud: Cloud, loss: str, rates: Rates) -> Array:
     """The time derivative of the state, time in samples per dimension."""
     frame, gradient = frame_of(state), get_loss(loss).first
-    e, powers = _hermite(8 if frame.rest < NARROW else 16)
     moved = np.zeros(6)
     for bag in bags(model, cloud, frame.size, state.query):
         θ = model.theta * (bag.y > 0)
         height = {"xi": θ, "q": θ * state.query, "w": θ * state.readout}
         mean, spread = _score(bag, frame, height["w"])
-        pull = gradient(mean[:, None] + state.bias + spread[:, None] * e, bag.y)
-        first, second = powers @ pull.T, powers @ (pull * pull).T
+        first, second = _pulls(gradient, bag.y, mean + state.bias, spread, frame.rest)
         steps = products(bag, frame, height)
 
         def mean_of(name: str, pulls: Array, steps: dict = steps) -> float:

@@ -16,7 +16,7 @@ from utils.agreement import AgreementError, agree
 from utils.model import SparseTokens
 from utils.records import ConvergenceError, Training
 from utils.training import predict_training, simulate_training
-from utils.training_flow import Rates, State, drift, flow_error, sample_cloud
+from utils.training_flow import Rates, State, drift, flow_error, normal_rule, sample_cloud
 
 MODEL = SparseTokens(10, 1, 4.0, 0.5)
 RATES = {"lr_q": 3.0, "lr_w": 3.0, "lr_b": 3.0}
@@ -61,8 +61,9 @@ def brute_force(state: State, model: SparseTokens, loss: str, rates: Rates, n: i
         (SparseTokens(10, 1, 4.0, 0.5), LATE),
         (SparseTokens(12, 3, 2.0, 0.2), State(-0.5, 0.4, 2.0, 6.0, -1.5, 0.5)),
         (SparseTokens(5, 5, 1.0, 0.7), State(0.1, 0.2, 0.5, 1.0, 0.3, -0.2)),
+        (SparseTokens(10, 1, 4.0, 0.5), State(3.0, 4.0, 1600.0, 144.0, 100.0, -2.0)),
     ],
-    ids=["one-needle", "three-needles", "all-needles"],
+    ids=["one-needle", "three-needles", "all-needles", "long-readout"],
 )
 def test_drift_against_tokens(model, state, loss):
     rates = Rates(3.0, 2.0, 1.0)
@@ -73,6 +74,19 @@ def test_drift_against_tokens(model, state, loss):
     wrong = np.array(ours) * 1.05
     with pytest.raises(AgreementError):
         agree(wrong, bags, claim="flow-on-tokens-corrupted")
+
+
+@pytest.mark.parametrize("spread", [0.5, 1.2, 1.7, 2.0, 5.0, 12.0, 60.0])
+def test_the_mean_over_a_score(spread):
+    """Pulls, their squares and their products with e and e², against a grid of 200 001 points."""
+    fine = np.linspace(-9, 9, 200_001)
+    density = np.exp(-(fine**2) / 2) / math.sqrt(2 * math.pi) * (fine[1] - fine[0])
+    e, powers = normal_rule(spread)
+    for mean in np.linspace(-2, 2, 5) * spread:
+        for power in (1, 2):
+            ours = powers @ expit(mean + spread * e) ** power
+            exact = [density * fine**j @ expit(mean + spread * fine) ** power for j in range(3)]
+            assert np.abs(ours - exact).max() < 1e-4
 
 
 def test_pooling_by_square_loss_is_a_linear_equation():
@@ -183,8 +197,11 @@ def test_refusal_to_converge():
     with pytest.raises(ConvergenceError, match="estimated error") as caught:
         predict_training(SparseTokens(4000, 1, 5.0, 0.5), [0.05], tolerance=1e-9, **RATES)
     assert len(caught.value.estimate) == 1
+    wild = {"loss": "square", "lr_q": 9.0, "lr_w": 9.0, "lr_b": 9.0}
     with pytest.raises(ConvergenceError, match="diverges before"):
-        predict_training(MODEL, [9.0], loss="square", lr_q=9.0, lr_w=9.0, lr_b=9.0)
+        predict_training(MODEL, [9.0], **wild)
+    with pytest.raises(ConvergenceError, match="diverges before"):
+        simulate_training(MODEL, 20, [9.0], np.random.default_rng(0), **wild)
 
 
 @pytest.mark.parametrize(
