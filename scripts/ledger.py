@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from scripts.contract import boxes
+from scripts.chapter import boxes
 from scripts.ledger_calibration import calibration
 from scripts.run_notebooks import ROOT, chapters
 from scripts.statements import chapter_title

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import nbformat
 
-from scripts.contract import Box, boxes
+from scripts.chapter import Box, boxes
 from scripts.run_notebooks import ROOT, chapters
 
 TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[A-Za-z0-9]|\S")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from scripts.contract import STATEMENTS, STATUSES, boxes
+from scripts.chapter import STATEMENTS, STATUSES, boxes
 from scripts.run_notebooks import ROOT, chapters
 
 MEANING = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts import notation
-from scripts.contract import Box
+from scripts.chapter import Box
 from scripts.run_notebooks import ROOT, chapters
 
 TEXT = (ROOT / "notation.md").read_text(encoding="utf-8")
