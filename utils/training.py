@@ -217,7 +217,7 @@ def simulate_training(
     q *= math.sqrt(state.query_square) / np.linalg.norm(q)
     w *= math.sqrt(state.readout_square) / np.linalg.norm(w)
     until = np.rint(times * d).astype(int)
-    records = []
+    records = list[Training]()
     path = steps(model, d, int(until[-1]), rng, loss, rates, q, w)
     for count, (q, w, b) in enumerate(path):
         for time in times[until == count]:
