@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,18 @@ REWRITINGS: list[tuple[str, str, int | None, str]] = [
         "",
         4,
         "a style sheet and three fonts for a dozen icons",
+    ),
+    (
+        r'(<a href="#main-content">Skip to main content</a>)(?=.*?<section id="exercises")',
+        r'\1 <a href="#exercises">Skip to the exercises</a>',
+        None,
+        "the exercises are two keys away, and the first solution few more",
+    ),
+    (
+        r'<summary>(?=<span class="toctree-toggle")',
+        '<summary aria-label="Its pages">',
+        None,
+        "a triangle beside a page that has pages of its own says nothing aloud",
     ),
     (
         r'(<span class="search-button__kbd-shortcut")',
@@ -146,10 +159,14 @@ SEARCH_PAGE = (
 )
 
 
+applied: Counter[str] = Counter()  # how often each rewriting, by its reason, in the whole book
+
+
 def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
     """A page of HTML with every rewriting applied; an error where one does not fit."""
     for pattern, replacement, times, reason in [*REWRITINGS, *[SEARCH_PAGE] * (name == "search")]:
         page, count = re.subn(pattern, replacement, page, flags=re.S)
+        applied[reason] += count
         if times is not None and count != times:
             raise ExtensionError(f"{name}: {count} times instead of {times}: {pattern} ({reason})")
 
@@ -278,10 +295,18 @@ def lost(app: Sphinx) -> None:
     (Path(app.outdir) / "404.html").write_text(page, encoding="utf-8")
 
 
+def nothing_in_vain() -> None:
+    """Each rewriting has found something in the book; else the theme has changed under it."""
+    if idle := [reason for *_, reason in [*REWRITINGS, SEARCH_PAGE] if not applied[reason]]:
+        raise ExtensionError(f"on no page of the book was there anything to mend: {idle}")
+
+
 def complete(app: Sphinx, error: Exception | None) -> None:
     """Write the pages beside the book, and give figures a palette: a third of the size."""
     if error or app.builder.format != "html":
         return
+    if needle_search.whole(app):
+        nothing_in_vain()
     landing(app)
     lost(app)
     for path in (Path(app.outdir) / "_images").glob("*.png"):
@@ -293,6 +318,7 @@ def complete(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    applied.clear()
     app.connect("builder-inited", rewrite_pages)
     app.connect("html-page-context", describe, priority=900)  # after opengraph
     needle_search.setup(app)

@@ -27,7 +27,7 @@ WORDS |= dict.fromkeys(("left", "right", "big", "Big", "tfrac", "frac", "quad", 
 
 
 def words_of(tex: str) -> str:
-    """A formula in the words one would type: sqrt(2 log L), θ ≥ 3."""
+    """A formula in the words one would type: sqrt(2 log L), θ ≥ 3, 10^9."""
 
     def word(match: re.Match[str]) -> str:
         try:
@@ -38,16 +38,7 @@ def words_of(tex: str) -> str:
     tex = re.sub(r"\\[()\[\]]|\\(?:begin|end)\{\w+\*?\}", " ", tex)
     tex = re.sub(r"\\sqrt\s*(?:\{([^{}]*)\}|(\w))", r" sqrt(\1\2) ", tex)
     tex = re.sub(r"\\([A-Za-z]+)", word, tex)
-    return re.sub(r"\s+", " ", re.sub(r"\\.|[\\{}$^_&]", " ", tex)).strip()
-
-
-def plain(text: str) -> str:
-    """Words as they are typed: Greek letters by their names, a root as sqrt."""
-
-    def letter(match: re.Match[str]) -> str:
-        return f"{unicodedata.name(match[0]).split()[-1].lower()} "
-
-    return re.sub(r"[α-ωΑ-Ω]", letter, text.replace("√", "sqrt "))
+    return re.sub(r"\s+", " ", re.sub(r"\\.|[\\{}$_&]", " ", tex)).strip()
 
 
 def sections(page: str, html: str) -> Iterator[dict[str, str]]:
@@ -83,8 +74,7 @@ def write_index(app: Sphinx, error: Exception | None) -> None:
     for page in order:
         found += reversed(list(sections(page, (out / f"{page}.html").read_text("utf-8"))))
     for entry in found:
-        entry["terms"] = plain(terms.get(entry["id"].replace(".html", ""), ""))
-        entry["plain"] = plain(f"{entry['title']} {entry['text']}")
+        entry["terms"] = terms.get(entry["id"].replace(".html", ""), "")
     known = {entry["id"].replace(".html", "") for entry in found}
     if whole(app) and (lost := sorted(set(terms) - known)):
         raise ExtensionError(f"{TERMS.name} names sections that are not there: {lost}")

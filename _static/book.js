@@ -41,6 +41,8 @@
     closed = [...document.querySelectorAll("details:not([open])")];
     for (const fold of closed) fold.open = true;
     for (const image of document.images) image.loading = "eager";
+    const boxes = document.querySelectorAll("article :is(.admonition, table, div.highlight)");
+    for (const box of boxes) box.classList.toggle("whole-on-paper", box.offsetHeight < 240);
   });
   window.addEventListener("afterprint", () => {
     for (const fold of closed) fold.open = false;

@@ -13,7 +13,9 @@ export async function index(address) {
   const sections = await (await fetch(address)).json();
   const engine = new MiniSearch({
     fields: ["title", "terms", "plain"],
-    storeFields: ["title", "terms", "page", "text", "plain"],
+    extractField: (section, field) =>
+      field === "plain" ? `${section.title} ${section.text}` : section[field],
+    storeFields: ["title", "terms", "page", "text"],
     tokenize: tokens,
     processTerm: (term) => term,
   });
@@ -28,9 +30,9 @@ export function search(engine, query) {
     prefix: (term) => term.length > 3,
     fuzzy: (term) => (term.length > 4 ? 0.2 : false),
     weights: { fuzzy: 0.2, prefix: 0.6 },
-    boostDocument: (id, term, { title, terms, plain }) => {
+    boostDocument: (id, term, { title, terms, text }) => {
       const names = phrase(`${title} . ${terms}`);
-      const whole = names.includes(asked) ? 4 : phrase(plain).includes(asked) ? 1.5 : 1;
+      const whole = names.includes(asked) ? 4 : phrase(`${title} ${text}`).includes(asked) ? 1.5 : 1;
       return whole * (LESS.test(title) || ASIDE.test(id) ? 0.3 : 1);
     },
   };

@@ -30,6 +30,7 @@ PAPER = {
     "margin": {"top": "16mm", "bottom": "20mm", "left": "17mm", "right": "17mm"},
 }
 SCALE, WIDTH = 0.85, 780  # of the text, and the width of the paper's text in its pixels
+SETTLED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
 # Chromium gives a name to a place only when something on the page links to it
 NAME_ALL = """() => {
     const box = document.createElement("div");
@@ -40,6 +41,26 @@ NAME_ALL = """() => {
         link.textContent = ".";
     }
     document.querySelector("article").prepend(box);
+}"""
+# The pages below a page, such as those of the modules, are printed with it; their first places
+GATHER = """async addresses => {
+    const article = document.querySelector("article"), first = {};
+    for (const address of addresses) {
+        const text = await (await fetch(address)).text();
+        const section = new DOMParser().parseFromString(text, "text/html")
+            .querySelector("article section");
+        for (const title of section.querySelectorAll("h1")) {
+            const lower = document.createElement("h2");
+            lower.append(...title.childNodes);
+            title.replaceWith(lower);
+        }
+        for (const link of section.querySelectorAll("a[href]"))
+            link.href = new URL(link.getAttribute("href"), new URL(address, location.href));
+        article.append(document.adoptNode(section));
+        first[address] = section.id;
+    }
+    await window.MathJax?.typesetPromise?.();
+    return first;
 }"""
 CONTENTS = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 10.5pt/1.5 sans-serif; color: #222 }}
@@ -66,6 +87,7 @@ class Piece:
     sections: list[tuple[str, str]]  # title and id of its sections of the second level
     start: int = 0  # its first page in the whole
     places: dict[str, Any] = field(default_factory=dict)  # id → place in the piece
+    below: dict[str, str] = field(default_factory=dict)  # pages printed with it, their first place
 
     def page_of(self, identifier: str) -> int:
         place = self.places.get(identifier)
@@ -76,13 +98,13 @@ class Piece:
 def printed(instance: Any, host: str, name: str) -> Piece:
     """Print one page, light, everything unfolded, all its places named."""
     with opened(instance, f"{host}/{name}.html") as page:
+        inside = sorted(path.stem for path in (HTML / name).glob("*.html"))
+        below = page.evaluate(GATHER, [f"{name}/{stem}.html" for stem in inside])
         load_images(page)
         page.emulate_media(media="print")
         page.add_style_tag(content="#jb-print-toc { display: none !important }")
         page.set_viewport_size({"width": WIDTH, "height": 1000})  # formulas are fitted to the paper
-        page.evaluate(
-            "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
-        )
+        page.evaluate(SETTLED)
         heading = "e => e.innerText.replace(/#$/, '').trim()"
         title = page.locator("article h1").first.evaluate(heading)
         found = page.locator("article section > h2").all()
@@ -91,7 +113,8 @@ def printed(instance: Any, host: str, name: str) -> Piece:
         data = page.pdf(**PAPER, scale=SCALE, print_background=True, outline=True, tagged=True)
     reader = PdfReader(BytesIO(data))
     places = {key.lstrip("/"): place for key, place in reader.named_destinations.items()}
-    return Piece(name, reader, title, sections, places=places)
+    names = {address.removesuffix(".html"): place for address, place in below.items()}
+    return Piece(name, reader, title, sections, places=places, below=names)
 
 
 def contents(instance: Any, pieces: list[Piece], host: str) -> PdfReader:
@@ -141,7 +164,10 @@ def lead(note: DictionaryObject, own: Piece | None, pieces: dict[str, Piece], ho
         return own, str(note.get("/Dest") or action["/D"]).lstrip("/")
     address, place = urldefrag(str(action.get("/URI", "")))
     name = address.removeprefix(f"{host}/").removesuffix(".html")
-    return pieces.get(name) if address.startswith(host) else None, place
+    if not address.startswith(host):
+        return None, place
+    above = next((piece for piece in pieces.values() if name in piece.below), None)
+    return (above, place or above.below[name]) if above else (pieces.get(name), place)
 
 
 def joined(front: PdfReader, pieces: list[Piece], feet_of: Any, host: str) -> PdfWriter:

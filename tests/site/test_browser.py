@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from scripts.browser import load_images, opened
+from scripts.browser import load_images, opened, settle
 from tests.site.conftest import CHAPTERS
+from tests.site.line import COLD, SECOND, burden
 from tests.site.looks import background, contrast, pixels
 from utils.figures import COLORS
 
@@ -42,7 +44,11 @@ SEARCHES = [  # what a reader types, and the sections that answer
     ("log L", "03_separation.html"),
     ("anti-alignment", "04_alignment.html#(when-the-query-turns|what-an-anti-aligned)"),
     ("learning rate", "04_alignment.html#three-learning-rates"),
-    ("how many samples", "(05_test_error.html#what-a-budget-buys|07_learning.html#)"),
+    (
+        "how many samples",
+        "(04_alignment.html#long-sequences|05_test_error.html#what-a-budget-buys"
+        "|07_learning.html#the-ladder|08_training.html#how-many-samples)",
+    ),
     ("temperature", "03_separation.html#the-best-sharpness"),
     ("data reuse", "05_test_error.html#one-data-set-twice"),
     ("Bayes", "(03_separation.html#how-close-to-bayes|07_learning.html$)"),
@@ -52,7 +58,9 @@ SEARCHES = [  # what a reader types, and the sections that answer
 
 
 @pytest.mark.parametrize(("query", "answer"), SEARCHES)
-def test_search_finds_the_section(chromium: Any, host: str, query: str, answer: str) -> None:
+def test_search_finds_the_section(
+    chromium: Any, host: str, site: Path, query: str, answer: str
+) -> None:
     """Among the first three, with a line of its text: no TeX, no words of the toolbar."""
     with opened(chromium, f"{host}/search.html?q={quote(query)}") as page:
         page.wait_for_selector("ul.search li a")
@@ -62,6 +70,9 @@ def test_search_finds_the_section(chromium: Any, host: str, query: str, answer: 
         assert min(map(len, snippets)) > 40
         assert [text for text in snippets if "\\" in text or "Binder" in text] == []
         assert page.failures == page.complaints == []
+        cold, second, _ = burden(site, page.requests_seen)
+        assert cold <= COLD
+        assert second <= SECOND
 
 
 def test_search_says_when_there_is_nothing(chromium: Any, host: str) -> None:
@@ -126,24 +137,96 @@ def test_a_choice_in_the_old_menu_of_mathjax_is_forgotten(chromium: Any, host: s
     context.close()
 
 
-def test_a_link_into_the_page_lands_on_its_target(chromium: Any, host: str) -> None:
-    name = CHAPTERS[2]
-    with opened(chromium, f"{host}/{name}.html") as page:
-        last = page.locator("article h2").last.evaluate("e => e.parentElement.id")
-    with opened(chromium, f"{host}/{name}.html#{last}") as page:
-        page.wait_for_timeout(300)
-        top = page.evaluate("id => document.getElementById(id).getBoundingClientRect().top", last)
-        bottom = "() => innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
-        assert -5 <= top <= 150 or page.evaluate(bottom)
+TOP = "id => document.getElementById(id).getBoundingClientRect().top"
+AT_THE_END = "() => innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
 
 
-def test_a_drawer_closes_behind_a_choice(chromium: Any, host: str) -> None:
+@pytest.mark.parametrize("target", ["how-close-to-bayes", "figure-3-9", "exercises"])
+def test_a_link_into_the_page_lands_on_its_target(chromium: Any, host: str, target: str) -> None:
+    """Mathematics that comes late moves everything; the reader who waits still gets there."""
+    page = chromium.new_page()
+    held: list[Any] = []
+    page.route("**/tex-mml-chtml.js*", held.append)
+    page.goto(f"{host}/chapters/03_separation.html#{target}", wait_until="commit")
+    page.wait_for_function("id => document.getElementById(id)", arg=target)
+    page.wait_for_function("() => scrollY > 0")
+    before = page.evaluate("() => document.documentElement.scrollHeight")
+    held[0].continue_()
+    settle(page)
+    page.wait_for_timeout(300)
+    assert abs(page.evaluate("() => document.documentElement.scrollHeight") - before) > 500
+    assert -5 <= page.evaluate(TOP, target) <= 150 or page.evaluate(AT_THE_END)
+    page.close()
+
+
+def test_who_has_moved_is_not_sent_back(chromium: Any, host: str) -> None:
+    page = chromium.new_page()
+    held: list[Any] = []
+    page.route("**/tex-mml-chtml.js*", held.append)
+    page.goto(f"{host}/chapters/03_separation.html#exercises", wait_until="commit")
+    page.wait_for_function("() => scrollY > 0")
+    page.mouse.wheel(0, -100_000)
+    page.wait_for_function("() => scrollY === 0")
+    held[0].continue_()
+    settle(page)
+    page.wait_for_timeout(300)
+    assert page.evaluate("() => scrollY") == 0
+    page.close()
+
+
+THEMES = """() => { window.themes = [];
+    new MutationObserver(() => themes.push(document.documentElement.dataset.theme)).observe(
+        document, { attributes: true, subtree: true, attributeFilter: ['data-theme'] }) }"""
+
+
+@pytest.mark.parametrize("stored", [None, "auto", "light", "dark"])
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_no_other_theme_flashes(chromium: Any, host: str, system: str, stored: str | None) -> None:
+    """The page has one theme from its first paint on: the chosen one, else that of the system."""
+    context = chromium.new_context(color_scheme=system)
+    choice = "localStorage.clear();" if stored is None else f"localStorage.mode = '{stored}';"
+    context.add_init_script(f"{choice} ({THEMES})()")
+    page = context.new_page()
+    page.goto(f"{host}/references.html")
+    page.wait_for_load_state("networkidle")
+    wanted = stored if stored in ("light", "dark") else system
+    assert set(page.evaluate("() => themes")) == {wanted}
+    assert page.evaluate("() => document.documentElement.dataset.theme") == wanted
+    context.close()
+
+
+def test_the_first_solution_opens_by_keyboard(chromium: Any, host: str) -> None:
+    """By the second skip link and at most forty Tabs."""
+    with opened(chromium, f"{host}/{CHAPTERS[2]}.html") as page:
+        for _ in range(2):
+            page.keyboard.press("Tab")
+        assert page.evaluate("() => document.activeElement.textContent") == "Skip to the exercises"
+        page.keyboard.press("Enter")
+        arrived = "() => document.activeElement.matches('div.solution button.toggle-button')"
+        tabs = 0
+        while not page.evaluate(arrived):
+            page.keyboard.press("Tab")
+            tabs += 1
+            assert tabs <= 40
+        inside = page.locator("div.solution div.cell").first
+        assert not inside.is_visible()
+        page.keyboard.press("Enter")
+        assert inside.is_visible()
+
+
+@pytest.mark.parametrize("side", ["primary", "secondary"])
+def test_a_drawer_closes_behind_a_choice(chromium: Any, host: str, side: str) -> None:
+    """The sections of the page, or the book: there also after the way back."""
+    drawer = f"() => document.getElementById('pst-{side}-sidebar-checkbox').checked"
     with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=380, height=800) as page:
-        page.locator("button.secondary-toggle").click()
-        page.locator(".bd-sidebar-secondary a[href^='#']").nth(3).click()
-        assert not page.evaluate(
-            "() => document.getElementById('pst-secondary-sidebar-checkbox').checked"
-        )
+        page.locator(f"button.{side}-toggle").first.click()
+        assert page.evaluate(drawer)
+        page.locator(f".bd-sidebar-{side} a[href]:visible").nth(3).click()
+        if side == "primary":
+            page.wait_for_load_state("networkidle")
+            page.go_back()
+            page.wait_for_load_state("networkidle")
+        assert not page.evaluate(drawer)
 
 
 def test_plates_stand_side_by_side_or_below_each_other(chromium: Any, host: str) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from scripts.browser_assets import TESTS
+from scripts.pdf import SETTLED, WIDTH
 from tests.site.conftest import CHAPTERS
+from tests.site.line import COLD, REQUESTS, SECOND, burden
 from tests.site.looks import FIGURES, TEXT_CONTRAST, background, contrast, luminance, pixels, unfold
 from utils.figures import STYLE
 
@@ -21,9 +24,22 @@ CUT_FORMULAS = """() => [...document.querySelectorAll('article mjx-container')].
 }).map(formula => formula.textContent)"""
 SCROLLING_FORMULAS = """() => [...document.querySelectorAll('mjx-container[display="true"]')]
     .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.scrollWidth / e.clientWidth)"""
-SCROLLING_TABLES = """() => [...document.querySelectorAll(
-    'table.agreement, details.agreement table')].filter(
-    e => e.getBoundingClientRect().right > innerWidth).length"""
+CUT_TABLES = """() => [...document.querySelectorAll('table.agreement, details.agreement')].filter(
+    e => { const box = e.closest('.cell_output, .output') ?? e.parentElement;
+           const table = e.matches('table') ? e : e.querySelector('table');
+           return table?.getBoundingClientRect().right > box.getBoundingClientRect().right + 1 }
+    ).map(e => e.textContent.trim().slice(0, 40))"""
+CUT_WORDS = """() => [...document.querySelectorAll(
+    'article :is(h1, h2, h3, p, li, figcaption, caption, summary)')].filter(
+    e => !e.closest('td, th') && e.getBoundingClientRect().right > innerWidth + 1
+    ).map(e => e.textContent.trim().slice(0, 40))"""
+OFF_PAPER = """() => { const article = document.querySelector('article').getBoundingClientRect();
+    return [...document.querySelectorAll('article :is(p, li, pre, table, img, svg, figcaption),' +
+        'article mjx-container[display="true"] > mjx-math')].filter(
+        e => e.checkVisibility() && e.getBoundingClientRect().right > article.right + 2
+        ).map(e => e.tagName + ': ' + e.textContent.trim().slice(0, 40)) }"""
+SCROLLING_PLATES = """plates => [...document.querySelectorAll(plates)].filter(
+    e => e.scrollWidth > e.clientWidth + 1).length"""
 SPARE = """() => {
     for (const formula of document.querySelectorAll('mjx-container')) formula.replaceChildren();
     const seen = {};
@@ -35,7 +51,35 @@ AXE = """rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']
     found => found.violations.map(v => [v.id, v.nodes.length, ...v.nodes.slice(0, 3).map(
     n => n.target.join(' ') + ': ' + n.failureSummary)]))"""
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+STOPS = """[...document.querySelectorAll(
+    'a[href], button, input, select, summary, textarea, [tabindex]')].filter(
+    e => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({visibilityProperty: true}))"""
+UNSEEN = f"""() => {{
+    const look = e => [e, e.firstElementChild ?? e].map(x => getComputedStyle(x)).map(
+        s => s.outlineStyle + s.outlineWidth + s.boxShadow + s.border).join();
+    const kinds = new Map({STOPS}.map(e => [
+        [e, e.parentElement].map(x => x.tagName + '.' + x.getAttribute('class')).join(' '), e]));
+    const unseen = [];
+    for (const [kind, stop] of kinds) {{
+        stop.focus();
+        const focused = look(stop);
+        stop.blur();
+        if (focused === look(stop)) unseen.push(kind);
+    }}
+    return unseen; }}"""
+TO_SOLUTION = f"""() => {{
+    const stops = {STOPS}, exercises = document.getElementById('exercises');
+    const first = stops.findIndex(e => e.matches('div.solution button.toggle-button'));
+    return first < 0 ? 0 : first - stops.findIndex(e => exercises.contains(e)); }}"""
 CLOSED = "details:not([open]) > :not(summary)"
+LETTERS = """() => {
+    const pen = document.createElement('canvas').getContext('2d');
+    const size = text => pen.measureText(text).width / text.length;
+    const told = document.querySelectorAll('article p:not(.admonition-title)');
+    return Math.max(0, ...[...told].map(p => {
+        pen.font = getComputedStyle(p).font;
+        return p.getBoundingClientRect().width / size('the quick brown fox jumps over a dog ');
+    })); }"""
 CUT = """() => [...document.querySelectorAll('article pre')].filter(
     e => e.scrollWidth > e.clientWidth + 1).length"""
 
@@ -66,11 +110,34 @@ def test_page_is_whole_and_alone(wide: Any) -> None:
         assert wide.locator("mjx-container").count() > 0
 
 
+def test_page_is_light_enough_for_a_slow_line(wide: Any, site: Path) -> None:
+    """What the browser has asked for, before anybody scrolls, at first and as a second page."""
+    cold, second, requests = burden(site, wide.requests_seen)
+    assert cold <= COLD
+    assert second <= SECOND
+    assert requests <= REQUESTS
+
+
+def test_the_keyboard_is_seen_and_soon_at_a_solution(wide: Any) -> None:
+    """Each kind of stop shows that it has the focus; the skip link leads to the exercises."""
+    if wide.locator("div.solution").count():
+        assert wide.locator("#pst-skip-link a[href='#exercises']").count() == 1
+        assert 0 < wide.evaluate(TO_SOLUTION) <= 40
+    wide.keyboard.press("Tab")
+    assert wide.evaluate(UNSEEN) == []
+
+
 def test_formulas_are_no_tab_stops_and_buttons_have_names(wide: Any) -> None:
     assert wide.locator("mjx-container[tabindex]").count() == 0
     unnamed = "b => !b.innerText.trim() && !b.ariaLabel && !b.title"
     buttons = f"() => [...document.querySelectorAll('button')].filter({unnamed}).length"
     assert wide.evaluate(buttons) == 0
+
+
+def test_lines_have_a_readable_length(wide: Any) -> None:
+    """Code of 100 letters stands without scrolling at 1280 pixels, text in lines of some 80."""
+    assert wide.evaluate(CUT.replace("pre", ".cell_input pre")) == 0
+    assert wide.evaluate(LETTERS) <= 85
 
 
 def test_solutions_are_folded_until_asked_for(wide: Any) -> None:
@@ -82,15 +149,19 @@ def test_solutions_are_folded_until_asked_for(wide: Any) -> None:
 
 
 def test_paper_shows_everything(wide: Any) -> None:
-    """Folded code, tables, answers and solutions are printed, no line of code is cut."""
+    """Folded code, tables, answers and solutions are printed, and nothing is cut on A4."""
     folds = wide.locator(CLOSED).count()
     wide.emulate_media(media="print")
+    wide.set_viewport_size({"width": WIDTH, "height": 1000})
     wide.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+    wide.evaluate(SETTLED)
     assert wide.locator(CLOSED).count() == 0
     assert wide.evaluate(CUT) == 0
+    assert wide.evaluate(OFF_PAPER) == []
     for solution in wide.locator("div.solution div.cell").all()[:3]:
         assert solution.bounding_box()["height"] > 20
     wide.emulate_media(media="screen")
+    wide.set_viewport_size({"width": 1280, "height": 900})
     wide.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
     assert wide.locator(CLOSED).count() == folds
 
@@ -136,10 +207,18 @@ def test_page_fits_a_telephone(phone: Any) -> None:
     assert phone.evaluate("() => document.documentElement.scrollWidth") <= 380
     assert phone.evaluate(CUT_FORMULAS) == []
     assert phone.evaluate(SCROLLING_FORMULAS) == []
-    assert phone.evaluate(SCROLLING_TABLES) == 0
+    assert phone.evaluate(CUT_TABLES) == []
+    assert phone.evaluate(CUT_WORDS) == []
     native = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
-    scales = phone.evaluate(
-        f"() => [...document.querySelectorAll('{FIGURES}')].map("
-        "i => [i.alt, i.getBoundingClientRect().width / i.naturalWidth])"
-    )
-    assert [alt[:12] for alt, scale in scales if native * scale < SMALLEST_TYPE] == []
+    for width in (380, 320):
+        phone.set_viewport_size({"width": width, "height": 800})
+        phone.evaluate(SETTLED)
+        scales = phone.evaluate(
+            f"() => [...document.querySelectorAll('{FIGURES}')].map("
+            "i => [i.alt, i.getBoundingClientRect().width / i.naturalWidth])"
+        )
+        assert [alt[:12] for alt, scale in scales if native * scale < SMALLEST_TYPE] == []
+    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 320
+    if phone.name in CHAPTERS:  # outside boxes a figure fits even there
+        plates = "article > section > section > :not(.admonition) .plate:has(> img)"
+        assert phone.evaluate(SCROLLING_PLATES, plates) == 0

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import pypdfium2 as pdfium
 import pytest
 from pypdf import PdfReader
 from pypdf.generic import IndirectObject
@@ -15,13 +19,23 @@ from tests.site.conftest import PAGES
 pytestmark = pytest.mark.xdist_group("pdf")
 
 
+PAPER, MARGINS = 297, (14, 20)  # millimetres, of A4: its height, what is free above and below
+BLANK, INK = 0.25, 240  # share of a page that may be left, grey value below which something stands
+CURVE = 20  # segments of a path, above those of frames and rules
+
+
 @pytest.fixture(scope="module")
-def pdf(site: Path, tmp_path_factory: pytest.TempPathFactory) -> PdfReader:
-    return PdfReader(book(PAGES, tmp_path_factory.mktemp("pdf") / "book.pdf"))
+def path(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return book(PAGES, tmp_path_factory.mktemp("pdf") / "book.pdf")
+
+
+@pytest.fixture(scope="module")
+def pdf(path: Path) -> PdfReader:
+    return PdfReader(path)
 
 
 def squeezed(text: str) -> str:
-    return re.sub(r"\W+", "", text)
+    return re.sub(r"\W+", "", unicodedata.normalize("NFKC", text))
 
 
 def test_every_page_of_the_book_has_a_bookmark_where_it_begins(pdf: PdfReader) -> None:
@@ -62,3 +76,41 @@ def test_links_within_the_book_stay_in_the_file(pdf: PdfReader) -> None:
 def test_pages_are_numbered_throughout(pdf: PdfReader) -> None:
     for number, page in list(enumerate(pdf.pages, 1))[::9]:
         assert re.search(rf"\b{number}$", page.extract_text().strip()), number
+
+
+def test_references_tell_the_addresses_of_their_links(pdf: PdfReader) -> None:
+    marks = {mark.title: mark for mark in pdf.outline if not isinstance(mark, list)}
+    first = pdf.get_destination_page_number(marks["References"])
+    told = "".join(page.extract_text() for page in pdf.pages[first:])
+    told = re.sub(r"\s+", "", told)
+    assert "(https://arxiv.org/abs/2509.25153)" in told
+    assert told.count("(https://") > 30
+
+
+def figures(page: pdfium.PdfPage) -> Iterator[float]:
+    """How far down the page each picture or drawn curve ends, as a share of its height."""
+    kinds = [pdfium.raw.FPDF_PAGEOBJ_IMAGE, pdfium.raw.FPDF_PAGEOBJ_PATH]
+    for thing in page.get_objects(filter=kinds):
+        picture = thing.type == kinds[0]
+        if picture or pdfium.raw.FPDFPath_CountSegments(thing.raw) > CURVE:
+            yield 1 - thing.get_bounds()[1] / page.get_height()
+
+
+def test_no_page_is_a_quarter_blank_where_a_break_could_avoid_it(
+    path: Path, pdf: PdfReader
+) -> None:
+    """Only a figure that opens the next page, and is higher than what was left, leaves so much.
+
+    The last page of a chapter may end anywhere.
+    """
+    starts = {pdf.get_destination_page_number(m) for m in pdf.outline if not isinstance(m, list)}
+    document = pdfium.PdfDocument(path)
+    late = []
+    for number in set(range(1, len(document) - 1)) - {start - 1 for start in starts}:
+        seen = document[number].render(scale=0.5, grayscale=True).to_numpy()
+        top, bottom = (round(len(seen) * share / PAPER) for share in MARGINS)
+        body = (seen.reshape(len(seen), -1)[top : len(seen) - bottom] < INK).any(axis=1)
+        blank = 1 - (np.flatnonzero(body)[-1] + 1) / len(body) if body.any() else 1.0
+        if blank > BLANK and not any(end > blank for end in figures(document[number + 1])):
+            late.append((number + 1, round(blank, 2)))
+    assert sorted(late) == []
