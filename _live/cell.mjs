@@ -1,6 +1,6 @@
 // A cell of the page: its editor, its buttons, what it left, and how it stands.
 const fresh = new URL(import.meta.url).search;
-const [{ Editor }, { highlighted }, { Outputs }, { made, say, SLOWER, WORTH_SAYING }] = await Promise.all(
+const [{ Editor }, { highlighted }, { Outputs }, { made, once, say, SLOWER, WORTH_SAYING }] = await Promise.all(
   ["editor", "highlight", "outputs", "words"].map((name) => import(`./${name}.mjs${fresh}`)),
 );
 
@@ -18,9 +18,9 @@ export class Cell {
     });
     this.outputs = new Outputs(element);
     this.note = made("span", { className: "live-note" });
-    this.button = made("button", { type: "button", className: "live-run", onclick: () => this.press() });
-    this.above = made("button", { type: "button", onclick: () => page.runAll(number - 1) }, "Run all above");
-    this.back = made("button", { type: "button", onclick: () => this.reset(true) }, "Reset");
+    this.button = made("button", { type: "button", className: "live-run", onclick: (event) => this.press(event) });
+    this.above = made("button", { type: "button", onclick: once(() => page.runAll(number - 1)) }, "Run all above");
+    this.back = made("button", { type: "button", onclick: () => this.return() }, "Reset");
     this.tools = made("div", { className: "live-tools" }, this.button, this.above, this.back, this.note);
     (input.closest("details") ?? input).after(this.tools);
     this.show();
@@ -46,9 +46,17 @@ export class Cell {
     this.page.keep();
   }
 
-  press() {
-    if (this.busy) this.page.stop();
+  // The second half of a double click is no wish to stop what the first half began.
+  press(event) {
+    if (event.detail > 1) return;
+    if (this.state === "waiting") this.page.withdraw(this);
+    else if (this.busy) this.page.stop();
     else this.run(false);
+  }
+
+  return() {
+    this.reset(true);
+    this.button.focus(); // the button that had the focus is gone
   }
 
   run(onward) {
@@ -64,6 +72,7 @@ export class Cell {
   }
 
   wait() {
+    this.before = [this.state, this.note.textContent];
     this.state = "waiting";
     this.show("waiting");
   }
@@ -89,9 +98,13 @@ export class Cell {
   }
 
   stopped() {
-    if (this.state === "running") this.outputs.finish();
-    this.state = this.state === "running" ? "failed" : "stored";
-    this.show(this.state === "failed" ? "stopped" : "");
+    if (this.state === "waiting") [this.state, this.note.textContent] = this.before;
+    else {
+      this.outputs.finish();
+      this.state = "failed";
+      this.note.textContent = "stopped";
+    }
+    this.show();
   }
 
   reset(keep = false) {

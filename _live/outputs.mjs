@@ -51,7 +51,7 @@ export class Outputs {
     const stream = type === "stdout" || type === "stderr";
     if (stream && last?.type === type) {
       last.text += text;
-      this.shown.querySelector(":scope > .output:last-of-type pre").textContent = last.text;
+      this.printed.append(text);
       return;
     }
     this.list.push({ type, text });
@@ -71,7 +71,7 @@ export class Outputs {
       block.innerHTML = text;
       this.explorers(block);
     } else {
-      const pre = document.createElement("pre");
+      const pre = (this.printed = document.createElement("pre"));
       pre.textContent = text;
       const inner = document.createElement("div");
       inner.className = "highlight";

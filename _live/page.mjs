@@ -1,6 +1,6 @@
 // The page comes alive: its cells can be edited and run by a Python in the reader's browser.
 const fresh = new URL(import.meta.url).search; // one version of all parts
-const [{ Cell }, store, { made, megabytes, say, WORTH_SAYING }] = await Promise.all(
+const [{ Cell }, store, { made, megabytes, once, say, WORTH_SAYING }] = await Promise.all(
   ["cell", "store", "words"].map((name) => import(`./${name}.mjs${fresh}`)),
 );
 const BASE = new URL("./", import.meta.url).href;
@@ -11,8 +11,7 @@ class Page {
     this.queue = [];
     this.calls = new Map();
     this.count = 0;
-    sessionStorage["needle-tab"] ??= crypto.randomUUID?.() ?? String(Math.random()).slice(2);
-    this.entry = `${sessionStorage["needle-tab"]}:${location.pathname}`;
+    this.starts = 0;
     this.measured = block.dataset.seconds.split(" ").map(Number);
     this.packages = block.dataset.packages.split(" ");
     this.dress();
@@ -22,8 +21,8 @@ class Page {
     document.head.append(made("link", { rel: "stylesheet", href: `${BASE}live.css${fresh}` }));
     document.querySelector("[data-live=start]").hidden = true;
     this.status = this.block.querySelector("[role=status]");
-    this.all = made("button", { type: "button", onclick: () => this.runAll(this.cells.length) });
-    this.clear = made("button", { type: "button", onclick: () => this.reset() }, "Reset the page");
+    this.all = made("button", { type: "button", onclick: once(() => this.runAll(this.cells.length)) });
+    this.clear = made("button", { type: "button", onclick: once(() => this.reset()) }, "Reset the page");
     const help = made("p", { id: "live-help" });
     help.textContent =
       "Every cell can be edited. Shift-Enter runs it and goes to the next, Ctrl-Enter runs it and stays. " +
@@ -31,7 +30,7 @@ class Page {
     this.block.append(made("div", { className: "live-buttons" }, this.all, this.clear), help);
     this.bar = made("div", { className: "live-bar", hidden: true });
     this.words = made("span");
-    this.halt = made("button", { type: "button", onclick: () => this.stop() }, "Stop");
+    this.halt = made("button", { type: "button", onclick: once(() => this.stop()) }, "Stop");
     this.bar.append(this.words, this.halt);
     document.body.append(this.bar);
     const blocks = document.querySelectorAll("article div.cell:has(> div.cell_input, > details div.cell_input)");
@@ -57,6 +56,24 @@ class Page {
     this.halt.hidden = !cell;
   }
 
+  // A tab that was duplicated has the name of the other one; it takes a name of its own.
+  async name() {
+    const named = (tab) => `${(sessionStorage["needle-tab"] = tab)}:${location.pathname}`;
+    const another = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2);
+    this.entry = named(sessionStorage["needle-tab"] ?? another());
+    const others = new BroadcastChannel(this.entry);
+    const taken = new Promise((resolve) => {
+      others.onmessage = ({ data }) => (data === "taken" ? resolve(true) : others.postMessage("taken"));
+      others.postMessage("is this name free?");
+      setTimeout(resolve, 150, false);
+    });
+    if (await taken) {
+      others.close();
+      sessionStorage.removeItem("needle-tab");
+      await this.name();
+    }
+  }
+
   async manifest() {
     const cache = await self.caches?.open("needle-live").catch(() => null);
     const address = `${BASE}manifest.json`;
@@ -73,9 +90,12 @@ class Page {
   }
 
   async start() {
+    const now = ++this.starts;
     this.ready = false;
+    this.worker?.terminate();
     delete this.block.dataset.live;
-    this.phase = "fetching Python";
+    document.querySelector("[data-live=start]").hidden = true;
+    this.words.textContent = this.phase = "fetching Python";
     this.bar.hidden = false;
     try {
       this.files ??= await this.manifest();
@@ -85,8 +105,9 @@ class Page {
         return URL.createObjectURL(new Blob([await answer.text()], { type: "text/javascript" }));
       }));
     } catch (error) {
-      return this.fail(`Python could not be fetched: ${error.message}`);
+      return now === this.starts && this.fail(`Python could not be fetched: ${error.message}`);
     }
+    if (now !== this.starts) return; // another start has overtaken this one
     const [worker, parts] = this.code;
     this.worker = new Worker(worker, { type: "module" });
     this.worker.onmessage = ({ data }) => this[`on_${data.kind}`](data);
@@ -163,7 +184,6 @@ class Page {
     const button = document.querySelector("[data-live=start]");
     Object.assign(button, { hidden: false, disabled: false, textContent: "Try again" });
     button.onclick = () => {
-      button.hidden = true;
       this.files = null;
       this.start();
     };
@@ -188,6 +208,11 @@ class Page {
 
   unrun(number) {
     return this.cells.slice(0, number - 1).some((cell) => cell.state === "stored");
+  }
+
+  withdraw(cell) {
+    this.queue = this.queue.filter((other) => other !== cell);
+    cell.stopped();
   }
 
   runAll(count) {
@@ -274,6 +299,7 @@ export async function start(block, clicked) {
   const page = new Page(block);
   if (clicked) page.all.focus({ preventScroll: true }); // the button that had the focus is gone
   store.sweep().catch(() => {});
+  await page.name();
   await page.bring();
   page.start();
   document.addEventListener("click", (event) => page.leave(event));

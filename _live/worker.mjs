@@ -16,12 +16,12 @@ async function checked(name, content) {
   if (!crypto.subtle) return; // only pages from https or localhost can compute a hash
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
   const found = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  if (found !== manifest[name].sha256) throw Error(`${name} is not the file that this book was built with`);
+  if (found !== manifest[name].sha256) throw Error("this is not the file that the book was built with");
 }
 
-async function download(name, address) {
-  const answer = await online(address);
-  if (!answer.ok) throw Error(`${name} could not be fetched (${answer.status})`);
+async function download(name, address, how) {
+  const answer = await online(address, how);
+  if (!answer.ok) throw Error(`the server answers ${answer.status}`);
   const parts = [];
   let bytes = 0;
   for (const reader = answer.body.getReader(); ;) {
@@ -30,7 +30,21 @@ async function download(name, address) {
     parts.push(value);
     report(name, (bytes += value.length));
   }
-  return new Uint8Array(await new Blob(parts).arrayBuffer());
+  const content = new Uint8Array(await new Blob(parts).arrayBuffer());
+  await checked(name, content);
+  return content;
+}
+
+// Connections break, and caches on the way may hold something else: a file is asked for again.
+async function fetched(name, address) {
+  for (const pause of [500, 2000, null]) {
+    try {
+      return await download(name, address, { cache: pause === 500 ? "default" : "reload" });
+    } catch (error) {
+      if (pause === null) throw Error(`${name}: ${error.message}`);
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
 }
 
 async function kept(name) {
@@ -42,8 +56,7 @@ async function kept(name) {
     report(name, content.length);
     return content;
   }
-  const content = await download(name, address);
-  await checked(name, content);
+  const content = await fetched(name, address);
   await cache?.put(address, new Response(content)).catch(() => {}); // no room: fetched again next time
   return content;
 }
@@ -109,7 +122,7 @@ async function start(message) {
   await pyodide.loadPackage(wanted, { messageCallback: () => {}, errorCallback: complain });
   pyodide.unpackArchive(await file("book.zip"), "zip", { extractDir: "/book" });
   pyodide.runPython("import os, sys; sys.path.insert(0, '/book'); os.chdir('/book')");
-  kernel = pyodide.pyimport("kernel").Kernel();
+  kernel = pyodide.pyimport("_live.kernel").Kernel();
   waiting.clear();
   forgetOthers();
   const record = await store.load("variables", entry).catch(() => null);

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import io
 import json
-import re
 import shutil
 import sys
 import zipfile
@@ -17,7 +16,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scripts.live_assets import EPOCH, LOCK, ROOT, SITE, WANTED, complete, save, sha256
+from scripts.live_assets import EPOCH, ROOT, SITE, WANTED, complete, save, sha256
+from scripts.live_licences import table
 
 PARTS = ROOT / "_live"
 ALWAYS = {"numpy", "scipy", "matplotlib", "joblib", "threadpoolctl", "tqdm", "cloudpickle"}
@@ -64,7 +64,7 @@ def book_zip() -> bytes:
     """The functions of the book with their stored results, and what runs the cells."""
     target = io.BytesIO()
     files = {path.relative_to(ROOT): path for path in sorted((ROOT / "utils").rglob("*"))}
-    files[Path("kernel.py")] = PARTS / "kernel.py"
+    files |= {path.relative_to(ROOT): path for path in sorted(PARTS.glob("*.py"))}
     with zipfile.ZipFile(target, "w") as packed:
         for name, path in files.items():
             if path.is_file() and "__pycache__" not in path.parts:
@@ -73,32 +73,12 @@ def book_zip() -> bytes:
     return target.getvalue()
 
 
-def terms(wheel: Path) -> tuple[str, str, str]:
-    """Name, version and licence, as a wheel states them."""
-    with zipfile.ZipFile(wheel) as packed:
-        path = next(name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
-        head = packed.read(path).decode().split("\n\n")[0]
-    fields = [r"License-Expression: (.+)", r"Classifier: License :: .+ :: (.+)", r"License: (.+)"]
-    found = [match for field in fields if (match := re.search(rf"^{field}$", head, re.M))]
-    name, version = (re.search(rf"^{key}: (.+)$", head, re.M) for key in ("Name", "Version"))
-    assert name and version, wheel.name
-    return name[1], version[1], found[0][1] if found else "see its licence file"
-
-
 def licences() -> str:
-    """The table of what the site ships for the browser's Python, in Markdown."""
+    """What the site ships for the browser's Python, and on whose terms, in Markdown."""
     if not WANTED or not SITE.is_dir():
         return "This copy of the site was built without Python for the browser.\n"
-    core = json.loads(LOCK.read_text())["core"]
-    wheels = sorted(SITE.glob("*.whl"), key=lambda path: path.name.lower())
-    others = [path for path in SITE.iterdir() if path not in wheels]
-    table = [(("Pyodide, with CPython inside", core["version"], "MPL-2.0; PSF-2.0"), others)]
-    table += [(terms(wheel), [wheel]) for wheel in wheels]
-    lines = ["| what | version | licence | MB |", "| --- | --- | --- | ---: |"]
-    for row, files in table:
-        lines.append(f"| {' | '.join(row)} | {sum(f.stat().st_size for f in files) / 1e6:.1f} |")
-    lines.append("| the functions of this book | | BSD-3-Clause | 0.2 |")
-    return "\n".join(lines) + "\n"
+    parts = sum(path.stat().st_size for path in PARTS.glob("*.[mc]*s"))
+    return table(SITE, len(book_zip()) + parts)
 
 
 def stage(

@@ -102,7 +102,8 @@ def confirm(paths: list[Path]) -> None:
             keep(copy, path.read_text(encoding="utf-8"), sum(each), each)
 
 
-WITHOUT_BROWSER, LIVE = "tests/site/test_built.py", "tests/site/test_live.py"
+WITHOUT_BROWSER = "tests/site/test_built.py"
+LIVE = ("tests/site/test_live.py", "tests/site/test_live_chapters.py")
 
 
 def browser() -> Count:
@@ -110,7 +111,7 @@ def browser() -> Count:
         print("left out: SKIP_BROWSER is set")
         return Count(skipped=1)
     found = command("python", "-m", "scripts.browser")  # here, not in two workers at once
-    others = [f"--ignore={path}" for path in (WITHOUT_BROWSER, LIVE)]
+    others = [f"--ignore={path}" for path in (WITHOUT_BROWSER, *LIVE)]
     return found + pytest("browser", "-n", "2", "--dist", "loadgroup", *others, "tests/site")
 
 
@@ -119,7 +120,7 @@ def live() -> Count:
     if SKIP_BROWSER:
         print("left out: SKIP_BROWSER is set")
         return Count(skipped=1)
-    return pytest("live", LIVE)
+    return pytest("live", "-n", "2", "--dist", "loadgroup", *LIVE)
 
 
 WORKFLOWS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))

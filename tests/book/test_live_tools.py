@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import sys
@@ -16,7 +15,9 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from scripts import live_assets, live_pages
+import _live.kernel
+from _live import screen
+from scripts import live_assets, live_licences, live_pages
 from scripts.run_notebooks import chapters
 from utils.sweep import sweep
 
@@ -100,7 +101,7 @@ def test_wheels_lose_their_tests_and_pack_to_the_same_bytes(tmp_path: Path) -> N
     assert content == live_assets.stripped(path)
     names = zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert names == ["n/__init__.py", "n-1.dist-info/METADATA"]
-    assert live_pages.terms(path) == ("n", "1", "MIT")
+    assert live_licences.terms(path) == ("n", "1", "MIT")
 
 
 def test_every_chapter_finds_what_it_imports() -> None:
@@ -118,12 +119,8 @@ def test_every_chapter_finds_what_it_imports() -> None:
 def kernel() -> Iterator[ModuleType]:
     """The module that runs in the browser, here; no figure of another test is open."""
     pyplot.close("all")
-    spec = importlib.util.spec_from_file_location("live_kernel", live_pages.PARTS / "kernel.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     main = sys.modules["__main__"]
-    yield module
+    yield _live.kernel
     sys.modules["__main__"] = main
 
 
@@ -143,6 +140,39 @@ def test_a_cell_leaves_what_a_notebook_would(kernel: ModuleType) -> None:
     assert 'File "<cell 1>", line 3' in text and "kernel.py" not in text
     [(kind, text)] = ran(page, "1 +")
     assert kind == "error" and text.count("File") == 1
+
+
+def test_values_are_displayed_before_a_cell_ends(kernel: ModuleType) -> None:
+    page = kernel.Kernel()
+    left = ran(page, "display(1, 'a')\nprint('b')\n2")
+    assert left == [
+        ("text", "1"),
+        ("text", "'a'"),
+        ("stdout", "b"),
+        ("stdout", "\n"),
+        ("text", "2"),
+    ]
+    [(kind, text)] = ran(page, "input('name? ')")
+    assert kind == "error" and "write the answer into the cell" in text
+    assert page.snapshot()[1] == []
+
+
+def test_a_flood_of_output_is_gathered_and_cut(kernel: ModuleType) -> None:
+    """A page gets few messages, in their order, and no more text than can be read."""
+    page = kernel.Kernel()
+    left = ran(page, "for k in range(3000):\n    print(k)")
+    assert len(left) < 100
+    assert "".join(text for _, text in left).split() == [str(k) for k in range(3000)]
+    left = ran(page, f"for k in range({screen.LONGEST}):\n    print('0123456789')\n'end'")
+    shown = "".join(text for kind, text in left if kind == "stdout")
+    assert shown == ("0123456789\n" * screen.LONGEST)[: screen.LONGEST]
+    assert [kind for kind, _ in left if kind != "stdout"] == ["stderr", "text"]
+    left = ran(page, "print('before')\nimport sys\nprint('apart', file=sys.stderr)\n1 / 0")
+    assert [kind for kind, _ in left if _.strip()] == ["stdout", "stderr", "error"]
+    [(kind, text)] = ran(page, "'x' * 1_000_000")
+    assert kind == "text" and len(text) < screen.LONGEST + 100 and "more" in text
+    [(kind, text)] = ran(page, "raise ValueError('x' * 1_000_000 + 'last')")
+    assert kind == "error" and len(text) < screen.LONGEST + 100 and "last" in text
 
 
 def test_a_figure_is_shown_once(kernel: ModuleType) -> None:
@@ -193,6 +223,9 @@ def double(x): return factor * x
 def slow(x): return double(x)
 class Point:
     def __init__(self, x): self.x = x
+    def far(self): return factor * self.x
+kinds = {"twice": lambda x: factor * x}
+def sum_of_large(): return large.sum()
 p, thread, large = Point(double(3)), (k for k in range(3)), np.zeros(5_000_000)
 rng.normal()
 """
@@ -203,5 +236,7 @@ rng.normal()
     other = kernel.Kernel()
     other.restore(content)
     assert other.python("factor = 10\ndouble(1), slow(2), p.x, same is rng") == "(10, 20, 6, True)"
+    assert other.python("p.far(), kinds['twice'](1), 'large' in globals()") == "(60, 10, False)"
+    assert len(content) < 10_000  # what a function reads is not written once more
     assert other.python("float(rng.normal())") == expected
     assert np.isfinite(float(expected))
