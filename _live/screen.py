@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 Emit = Callable[[str, str], None]
-LONGEST = 200_000  # characters of text that a cell shows
+LONGEST = 100_000  # characters of text that a cell shows
 OFTEN = 10  # messages of a cell in a tenth of a second
 
 
