@@ -76,7 +76,7 @@ def test_the_race_does_not_depend_on_its_step(L, s, monkeypatch):
 @pytest.mark.parametrize(
     ("L", "R", "precision"),
     [(2, 1, 1e-6), (10**3, 1, 1e-6), (10**12, 1, 1e-6), (10, 2, 1e-4), (10**6, 2, 1e-4),
-     (200, 5, 1e-4), (60, 12, 6e-4), (10**4, 50, 2e-3)],
+     (200, 5, 1e-4), (60, 12, 6e-4)],
 )  # fmt: skip
 def test_area_theorem(L, R, precision):
     """∫ ½R(1 − W) ds = log C(L, R): all that can be known is learned once."""
@@ -100,15 +100,6 @@ def test_groups_of_straws_carry_the_exact_mean():
         rows, count = Bags(10**5, 0).log_weights(r)
         total = (count[:, None] * np.exp(rows)).sum(axis=0).mean()
         assert total == pytest.approx(10**5 * math.exp(r**2 / 2), rel=precision)
-
-
-@pytest.mark.parametrize("R", [13, 30])
-def test_saddle_point_against_the_recursion(R, monkeypatch):
-    bags = Bags(2000 - R, R - 1)
-    exact = [posterior._rest(bags, r, R) for r in (0.3, 1.5, 4.0)]
-    monkeypatch.setattr(posterior, "LARGEST_R", 2)
-    saddle = [posterior._rest(bags, r, R) for r in (0.3, 1.5, 4.0)]
-    assert np.allclose(saddle, exact, rtol=0.15 / R**2 + 2e-4)
 
 
 def test_one_needle_through_the_net_is_the_race():

@@ -1,0 +1,116 @@
+"""Bags with many needles: the sums against their recursion, W against drawn bags and other nets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from utils import crowd, posterior
+from utils.amp import subset_weights
+from utils.crowd import Crowd
+from utils.learning import learning_thresholds, predict_learning
+from utils.model import SparseTokens
+from utils.posterior import Bags, bayes_error, channel, log_subsets
+from utils.separation import oracle_error
+
+
+def recursion(rows: np.ndarray, R: int) -> tuple[np.ndarray, np.ndarray]:
+    """log e_{R−1} and log e_R of log weights (tokens, bags), one token after the other."""
+    e = np.full((R + 1, rows.shape[1]), -np.inf)
+    e[0] = 0.0
+    for row in rows:
+        e[1:] = np.logaddexp(e[1:], row + e[:-1])
+    return e[R - 1], e[R]
+
+
+@pytest.mark.parametrize("r", [0.05, 1.0, 4.0, 12.0])
+@pytest.mark.parametrize(("straws", "needles"), [(40, 44), (48, 0), (1, 46)])
+def test_the_circle_gives_the_symmetric_sums(straws, needles, r):
+    """With at most 48 tokens of each kind nothing is approximate but the circle."""
+    R, bags = 45, Crowd(straws, needles)
+    rows = np.concatenate([r * r * side.signal + r * side.extreme for side in bags.sides])
+    for ours, exact in zip(bags.log_e(r, R), recursion(rows, R), strict=True):
+        assert np.allclose(ours, exact, rtol=1e-12, atol=1e-7)
+
+
+def test_nodes_of_the_others_have_the_moments_of_what_they_stand_for():
+    """Sums over all tokens, extreme and others, at a common x: mean and variance are exact."""
+    for straws, needles, R, r in ((2000, 100, 101, 1.5), (10**6, 3000, 3001, 2.0)):
+        bags = Crowd(straws, needles)
+        x, variance = bags._common(r, R - 0.5)
+        one, bulk, *_ = bags._tilt(r, R)
+        kept = crowd._kept(one, bulk, x)[0]
+        assert kept.mean() == pytest.approx(R - 0.5, abs=0.15 * math.sqrt(variance))
+        assert kept.std() == pytest.approx(math.sqrt(variance), rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
+@pytest.mark.parametrize(("L", "R"), [(300, 60), (120, 100)])
+def test_the_weight_is_that_of_drawn_bags(L, R):
+    """|z| < 4.5 at four strengths each: a false alarm with probability 6·10⁻⁵."""
+    rng, bag = np.random.default_rng(L), channel(L, R)
+    for r in (0.6, 1.4, 2.5, 4.0):
+        logits = r * rng.standard_normal((3000, L))
+        logits[:, :R] += r * r
+        weight = subset_weights(logits, R)[0][:, :R].mean(axis=1)
+        error = weight.std() / math.sqrt(len(weight))
+        assert abs(math.exp(bag.log_weight(r * r)) - weight.mean()) < 4.5 * error
+
+
+@pytest.mark.parametrize(("L", "R"), [(60, 45), (1000, 50), (1000, 500), (10**6, 1000)])
+def test_weights_of_independent_nets_agree(L, R, monkeypatch):
+    mine, sobol = Crowd(L - R, R - 1), crowd.qmc.Sobol
+    monkeypatch.setattr(crowd.qmc, "Sobol", lambda d, rng: sobol(d, rng=11))
+    other = Crowd(L - R, R - 1, 12)
+    for r in (0.3, 1.5, 2.5, 3.5, 5.0):
+        assert posterior._rest(mine, r, R) == pytest.approx(posterior._rest(other, r, R), rel=1e-4)
+
+
+@pytest.mark.parametrize("L", [100, 2000])
+def test_forty_needles_are_a_crowd_as_well(L):
+    """At the border of the two nets they agree."""
+    few, many = Bags(L - 40, 39), Crowd(L - 40, 39)
+    for r in (0.3, 1.5, 3.0, 5.0):
+        assert posterior._rest(few, r, 40) == pytest.approx(posterior._rest(many, r, 40), rel=3e-4)
+
+
+@pytest.mark.parametrize(
+    ("L", "R"), [(60, 45), (100, 99), (1000, 50), (10**4, 50), (1000, 500), (10**12, 45)]
+)
+def test_area_theorem(L, R):
+    bag = channel(L, R)
+    area = R * bag.end**2 / 2 - float(bag.free(bag.end**2))
+    assert area == pytest.approx(log_subsets(L, R), rel=1e-4)
+    assert math.exp(float(bag.log_weight(0.0))) == pytest.approx(R / L, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [SparseTokens(300, 45, 1.0, 0.5), SparseTokens(60, 50, 0.4, 0.3)],
+    ids=str,
+)
+def test_bayes_error_of_many_needles(model):
+    simulated = oracle_error("bayes", model, rng=np.random.default_rng(3), trials=4000)
+    error = float(bayes_error(model, model.theta))
+    assert error == pytest.approx(simulated.error, abs=4.5 * simulated.standard_error + 0.005)
+
+
+@pytest.mark.parametrize(("L", "R"), [(10**6, 30_000), (10**6, 999_999), (10**12, 60)])
+@pytest.mark.parametrize("alpha", [1e-9, 0.3, 1e6])
+def test_any_number_of_needles_is_taken(L, R, alpha):
+    model = SparseTokens(L, R, 0.5, 0.3)
+    best = predict_learning(model, alpha)
+    assert 0 <= best.cos <= 1 and 0 <= best.test_error <= 0.3
+    assert best.free_entropy >= -1e-12
+    assert not math.isfinite(learning_thresholds(model).algorithm) or L > 10**6
+
+
+def test_a_faint_crowd_is_seen_by_its_sum():
+    model = SparseTokens(1000, 500, 0.3, 0.5)
+    below, above = bayes_error(model, [0.99 * posterior.FAINT, 1.01 * posterior.FAINT])
+    assert 0.5 > below > above > 0.49
+    assert below == pytest.approx(above, abs=2e-3)
