@@ -41,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(made.as_dict(), indent=1, ensure_ascii=False) if given.json else made)
+    if given.json:
+        print(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        print(made)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,11 @@ def _setting(plan: Plan) -> str:
 
 
 def _needed(plan: Plan) -> str:
-    parts = [f"{NAMES[name]} {theta:.3g}" for name, theta in plan.needed.items() if theta == theta]
+    parts = [
+        f"{NAMES[name]} {theta:.3g}" if theta < math.inf else f"{NAMES[name]} out of reach"
+        for name, theta in plan.needed.items()
+        if theta == theta
+    ]
     return f"θ needed for an error of {plan.error:.3g}: " + ", ".join(parts)
 
 
@@ -143,7 +148,8 @@ def html_table(plan: Plan) -> str:
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
-    """Plain numbers and text."""
+    """Plain numbers and text; None where a needed θ is out of reach or not known."""
     names = ("L", "R", "d", "n", "pi", "loss", "rate", "error", "false_alarms", "warnings")
     found = {name: getattr(plan, name) for name in names}
-    return {**found, "needed": plan.needed, "rows": [asdict(row) for row in plan.rows]}
+    needed = {name: x if math.isfinite(x) else None for name, x in plan.needed.items()}
+    return {**found, "needed": needed, "rows": [asdict(row) for row in plan.rows]}

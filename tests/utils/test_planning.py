@@ -1,5 +1,6 @@
 """Plans: their rows against the theory they rest on, against tokens, and as they are printed."""
 
+import dataclasses
 import json
 import math
 
@@ -151,6 +152,15 @@ def test_it_prints_the_same_everywhere(made, capsys, monkeypatch):
     assert max(map(len, text.splitlines()[3:6])) <= 100
     for word in (*HEADER, number(made.rows[1].twice)):
         assert word in text and word in html
+
+
+def test_what_is_out_of_reach_is_said_and_is_no_number(made):
+    needs = {**made.needed, "pooled": math.inf, "twice": math.nan}
+    far = dataclasses.replace(made, search=needs.get)
+    found = json.loads(json.dumps(far.as_dict(), allow_nan=False))["needed"]
+    assert found["pooled"] is None and found["twice"] is None
+    assert found["attention"] == pytest.approx(made.needed["attention"])
+    assert "pooled out of reach, attention" in repr(far)
 
 
 def test_the_command_refuses_with_the_usual_error(capsys):
