@@ -103,6 +103,10 @@ class Portrait:
 def estimate(bags: Sequence[Array] | Array, labels: Sequence[int] | Array) -> Portrait:
     """What labelled bags say about δ, θ, R and the assumptions of the model.
 
+    The intervals are made for bags that keep the assumptions. They are too short where needles are
+    lower than about two standard deviations of the noise along the query, and where the negatives
+    hold few tokens for their dimension (a note says so).
+
     Parameters
     ----------
     bags : an array (n, L, d), or a list of n arrays (L_i, d)
@@ -145,7 +149,8 @@ def estimate(bags: Sequence[Array] | Array, labels: Sequence[int] | Array) -> Po
     if separated:
         cosine, R = math.sqrt(square), rho * L
         theta = mu / cosine
-        relative = math.hypot(errors[1] / mu, (1 - square) / math.sqrt(d) / (2 * square))
+        level = 1 / math.sqrt(2 * len(silent))  # of the noise, the unit of every height
+        relative = math.hypot(errors[1] / mu, level, (1 - square) / math.sqrt(d) / (2 * square))
         interval = theta * math.exp(-Z * relative), theta * math.exp(Z * relative)
     return Portrait(
         L, d, n, pi, auc, error, ends[1], (ends[0], ends[2]), separated, theta, interval, R, cosine,

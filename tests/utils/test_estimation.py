@@ -77,6 +77,16 @@ def test_broken_assumptions_are_told(made):
     assert "!! tails" in str(wild)
 
 
+def test_no_strength_is_known_better_than_the_noise_it_is_measured_in():
+    """The interval of a very strong θ is that of the noise level, from the tokens of negatives."""
+    (found,) = portraits(SparseTokens(L=30, R=2, theta=30.0, pi=0.3), trials=1)
+    low, high = found.theta_interval
+    tokens = 30 * 200 * (1 - found.pi)
+    shortest = 2 * 1.96 / np.sqrt(2 * tokens)
+    assert shortest < np.log(high / low) < 1.3 * shortest
+    assert low < 30 < high
+
+
 def test_dense_signals_cannot_be_told_apart():
     for one in portraits(SparseTokens(L=30, R=30, theta=0.3, pi=0.5), trials=3):
         assert not one.separated and one.R is None
