@@ -29,6 +29,15 @@ def literal_strength(L: int, centre: float, d: int, kind: str, rng: np.random.Ge
     return strength_in_law(L, centre, d, d, rng, factors=FAR)
 
 
+def literal(task: str, d: int, rng: np.random.Generator) -> Alignment:
+    """Both steps taken literally on tokens: the task of Figure 4.1, or one with the square loss."""
+    if task == "square":
+        rates = {"lr_w": 1.0, "lr_b": 0.2}
+        other = SparseTokens(5, 1, 3.0, 0.6)
+        return simulate_alignment(other, d, 3.0, rng, loss="square", method="dense", **rates)
+    return simulate_alignment(SparseTokens(10, 3, 6.0, 0.2), d, 2.0, rng, method="dense")
+
+
 def test_error(model: str, L: int, d: int, rng: np.random.Generator) -> float:
     """Test error at θ = 10 with four samples per dimension: two linear models and attention."""
     task = SparseTokens(L, 1, 10.0, 0.5)
