@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from utils.bag_learner import NeedleClassifier, whitening
+from utils.bag_learner import NeedleClassifier
 from utils.bags import Array, Bags, benchmark, digit_bags, digits
 from utils.estimation import estimate
 from utils.model import SparseTokens
+from utils.whitening import whitening
 from utils.yardsticks import fit_gated, fit_noisy_or, fit_pooling
 
 RIDGES = {"mean": (0.01, 0.1, 1.0), "max": (0.01, 0.1, 1.0), "noisy-or": (1e-3, 1e-2, 1e-1)}
@@ -107,3 +108,51 @@ def benchmark_score(name: str, method: str, rng: np.random.Generator) -> dict[st
         right.append(np.mean((scores > 0) == (y[test] > 0)))
         aucs.append(roc_auc_score(y[test], scores))
     return {"accuracy": float(np.mean(right)), "auc": float(np.mean(aucs))}
+
+
+def benchmark_shrinkage(name: str, shrinkage: float, rng: np.random.Generator) -> dict[str, float]:
+    """10-fold accuracy and AUC of mean pooling and of two steps, nothing tuned, at one shrinkage.
+
+    Tokens are whitened towards their own spread by the share `shrinkage`; 1 is standardizing.
+    """
+    bags, y = benchmark(name)
+    found: dict[str, list[float]] = {}
+    folds = StratifiedKFold(10, shuffle=True, random_state=int(rng.integers(2**31)))
+    for train, test in folds.split(y, y):
+        seen, unseen = bags.take(train), bags.take(test)
+        white = whitening(seen, y[train], shrinkage, "own")
+        steps = NeedleClassifier(sharpness=1.0, ridge=0.1, shrinkage=shrinkage, units="own")
+        scores = {
+            "mean": fit_pooling(white(seen), y[train], 0.1)(white(unseen)),
+            "needle": steps.fit(seen, y[train]).decision_function(unseen),
+        }
+        for method, score in scores.items():
+            right = float(np.mean((score > 0) == (y[test] > 0)))
+            found.setdefault(f"{method}_accuracy", []).append(right)
+            found.setdefault(f"{method}_auc", []).append(float(roc_auc_score(y[test], score)))
+    return {what: float(np.mean(values)) for what, values in found.items()}
+
+
+def benchmark_portrait(name: str, rng: np.random.Generator) -> dict[str, float]:
+    """What `estimate` and `plan` say of a benchmark before training; nothing is drawn."""
+    bags, y = benchmark(name)
+    tokens = bags.tokens[:, bags.tokens.std(axis=0) > 0]  # entries that never vary say nothing
+    tokens = tokens / tokens.std(axis=0)
+    portrait = estimate(np.split(tokens, bags.starts[1:-1]), y)
+    theta = max(portrait.delta * np.sqrt(portrait.L), 0.5)
+    [row] = portrait.plan(R=1, theta=theta).rows
+    facts = {a.name: a.value for a in portrait.assumptions}
+    return facts | {
+        "L": portrait.L,
+        "d": portrait.d,
+        "n": portrait.n,
+        "pi": portrait.pi,
+        "delta": portrait.delta,
+        "delta_low": portrait.delta_interval[0],
+        "delta_high": portrait.delta_interval[1],
+        "separated": float(portrait.separated),
+        "said_mean": row.pooled,
+        "said_needle": row.attention if row.twice is None else row.twice,
+        "said_mean_auc": row.auc["pooled"],
+        "said_needle_auc": row.auc["attention" if row.twice is None else "twice"],
+    }

@@ -103,7 +103,7 @@ def histogram(z: np.ndarray) -> str:
         left, right, top = across(a, x), across(b, x), up(count, y)
         marks.append(
             f'<rect x="{left + 1:.1f}" y="{top:.1f}" width="{right - left - 2:.1f}" '
-            f'height="{up(0, y) - top:.1f}" fill="#0072b2" opacity="0.75"/>'
+            f'height="{up(0, y) - top:.1f}" fill="#2f8fd0" opacity="0.75"/>'
         )
     fine = np.linspace(*x, 121)
     heights = len(z) * 0.5 * stats.norm.pdf(fine)
@@ -124,7 +124,7 @@ def quantiles(z: np.ndarray) -> str:
     x, y = (-3.75, 3.75), (-4.2, 4.2)
     marks = [path(np.array(x), np.array(x), x, y)]
     marks += [
-        f'<circle cx="{across(a, x):.1f}" cy="{up(b, y):.1f}" r="1.8" fill="#0072b2"/>'
+        f'<circle cx="{across(a, x):.1f}" cy="{up(b, y):.1f}" r="1.8" fill="#2f8fd0"/>'
         for a, b in zip(levels, np.sort(z), strict=True)
         if abs(b) < y[1]
     ]

