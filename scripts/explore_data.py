@@ -24,10 +24,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from scripts.explore_surfaces import averages, channels, how, steps
 from scripts.run_notebooks import ROOT, write
 from utils.capacity import _optimum as capacity_of
 from utils.capacity import predict_capacity
 from utils.explore import FOLDER, specification
+from utils.explore_numbers import BUDGET
 from utils.explore_values import COSINES, EXPLORERS, HEIGHTS, STRENGTHS, trained
 from utils.laws import Nodes, attention, pooled, vectorized
 from utils.learning import learning_thresholds
@@ -53,6 +55,13 @@ def packed(values: Any, kind: str = "uint16") -> dict[str, Any]:
         data = array.astype("<f4")
     text = base64.b64encode(data.tobytes()).decode()
     return {"kind": kind, "shape": list(array.shape), "low": low, "high": high, "data": text}
+
+
+def numbers() -> dict[str, Any]:
+    """Surfaces through stored plans, and the channel of a bag for the best learner."""
+    surfaces = {"steps": steps().packed(), "average": averages().packed()}
+    tables = {name: packed(values, "float32") for name, values in channels().items()}
+    return {"surfaces": surfaces, "budget": BUDGET, "how": how(), **tables}
 
 
 def over(*axes: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -154,13 +163,15 @@ TABLES: dict[str, Callable[[], dict[str, Any]]] = {
     "curves": curves,
     "capacity": capacity,
     "phase": phase,
+    "numbers": numbers,
 }
 
 
 def key() -> str:
     """What the tables depend on."""
     files = sorted((ROOT / "utils").glob("*.py"))
-    files += [Path(__file__), ROOT / "locks" / "book.txt"]
+    files += [Path(__file__), Path(__file__).with_name("explore_surfaces.py")]
+    files += [*sorted((ROOT / "utils" / "results").glob("own_*.csv")), ROOT / "locks" / "book.txt"]
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 

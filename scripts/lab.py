@@ -46,6 +46,7 @@ working copies: `make lab` never overwrites one that you have changed.
 (Shift+Enter runs a cell). In a chapter, *Run → Run All Cells* takes about {seconds} seconds; every
 claim ends in a verdict, theory against simulation, whose table unfolds. Code that only draws is
 folded: a click on the three dots opens it. Solutions are folded sections below their exercises.
+[Your own numbers](your_numbers.ipynb) is the plan for your own bags, with sliders.
 
 {chapters}
 """
@@ -157,11 +158,30 @@ def landing(paths: list[Path]) -> Any:
     return new_notebook(cells=cells, metadata={"kernelspec": PLAIN})
 
 
+def own_numbers() -> Any:
+    """The notebook with the plan as a figure, at exact numbers, and the plan itself."""
+    page = (ROOT / "your_numbers.md").read_text(encoding="utf-8")
+    title, question, *_ = page.split("\n\n")
+    text = f"{title}\n\n{question}\n\nEvery move of a slider computes a plan: seconds, not moments."
+    cells = [
+        new_markdown_cell(text),
+        new_code_cell('from utils.explore import explore\n\nexplore("numbers")'),
+        new_markdown_cell("The plan itself, for as many strengths as you like:"),
+        new_code_cell(
+            "from utils.planning import plan\n\n"
+            "plan(L=1000, R=3, d=500, n=4000, pi=0.3, theta=[4, 5, 6])"
+        ),
+    ]
+    for k, cell in enumerate(cells):
+        cell["id"] = f"numbers-{k}"
+    return new_notebook(cells=cells, metadata={"kernelspec": PLAIN})
+
+
 def stage(target: Path) -> int:
     """Write the copies; the ones that were changed since stay. Returns how many were written."""
     ledger = target / ".originals.json"
     known = json.loads(ledger.read_text()) if ledger.exists() else {}
-    wanted = {"start.ipynb": landing(chapters())}
+    wanted = {"start.ipynb": landing(chapters()), "your_numbers.ipynb": own_numbers()}
     for path in chapters():
         notebook = nbformat.read(path, as_version=4)
         wanted[f"chapters/{path.name}"] = readable(notebook, path.name)
@@ -208,6 +228,7 @@ def main() -> None:
             notebook = readable(nbformat.read(path, as_version=4), path.name)
             write(path, nbformat.writes(notebook) + "\n")
         nbformat.write(landing(chapters()), ROOT / "start.ipynb")
+        nbformat.write(own_numbers(), ROOT / "your_numbers.ipynb")
         return
     print(f"{stage(LAB)} notebook(s) brought up to date in {LAB.relative_to(ROOT)}", flush=True)
     if "--stage" not in sys.argv[1:]:

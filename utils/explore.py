@@ -3,8 +3,8 @@
 `explore("needle")` is the last line of a cell. With a kernel it is a widget whose numbers are
 computed by `utils` at the sliders' values; on the built page the same drawing module takes them
 from closed forms or from tables (`scripts/explore_data.py`) and says which. The drawing modules
-stand in `explorers/`, one a figure, on top of `explorers/common.mjs`; what a figure shows is a
-function of its sliders in `utils.explore_values`.
+stand in `explorers/`, one a figure, beside those that they share; what a figure shows is a function
+of its sliders in `utils.explore_values` and `utils.explore_numbers`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .records import ConvergenceError
 from .validation import check_choice
 
 FOLDER = Path(__file__).parent / "explorers"
+IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.mjs)";\n', flags=re.M)
 
 
 def specification(name: str) -> dict[str, Any]:
@@ -73,16 +74,33 @@ def checked(found: Explorer, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bundle(name: str) -> str:
-    """One self-contained ES module, as a widget needs it: the shared part, then the figure's own.
+    """One self-contained ES module, as a widget needs it: what it imports, then the figure's own.
 
     >>> bundle("needle").count("import ")
     0
     """
-    check_choice("name", name, EXPLORERS)
-    common, own = ((FOLDER / f"{stem}.mjs").read_text("utf-8") for stem in ("common", name))
-    own = re.sub(r'^import .*? from "\./common\.mjs";\n', "", own, flags=re.M | re.S)
-    plain = re.sub(r"^export ", "", f"{common}\n{own}", flags=re.M)
+    parts = [(FOLDER / module).read_text("utf-8") for module in modules(name)]
+    plain = re.sub(r"^export ", "", IMPORT.sub("", "\n".join(parts)), flags=re.M)
     return f"{plain}\nexport default {{ render }};\n"
+
+
+def modules(name: str) -> list[str]:
+    """The files of a figure, each after those that it imports.
+
+    >>> modules("capacity")
+    ['maths.mjs', 'axes.mjs', 'words.mjs', 'panel.mjs', 'frame.mjs', 'tables.mjs', 'capacity.mjs']
+    """
+    check_choice("name", name, EXPLORERS)
+    found: list[str] = []
+
+    def visit(module: str) -> None:
+        for wanted in IMPORT.findall((FOLDER / module).read_text("utf-8")):
+            if wanted not in found:
+                visit(wanted)
+        found.append(module)
+
+    visit(f"{name}.mjs")
+    return found
 
 
 def placeholder(name: str, start: Mapping[str, Any]) -> str:

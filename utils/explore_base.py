@@ -57,7 +57,7 @@ def integers(low: int, high: int) -> tuple[int, ...]:
 
 
 def uniform(seed: int, place: ArrayLike) -> Array:
-    """Numbers in (0, 1) by the place in a stream: the same, to the bit, in `common.mjs`."""
+    """Numbers in (0, 1) by the place in a stream: to the bit those of `explorers/maths.mjs`."""
     h = (np.uint64(seed) * np.uint64(0x9E3779B1)) + np.asarray(place, np.uint64) * np.uint64(
         0x85EBCA77
     )

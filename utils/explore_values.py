@@ -17,6 +17,7 @@ from .alignment import predict_alignment
 from .asymptotics import learning_curve
 from .capacity import predict_capacity
 from .explore_base import Explorer, Slider, integers, stops, uniform
+from .explore_numbers import EXPLORER as NUMBERS
 from .laws import FeatureLaw, attention, pooled, vectorized
 from .learning import all_solutions, learning_thresholds, state_evolution
 from .model import SparseTokens
@@ -249,4 +250,5 @@ EXPLORERS: dict[str, Explorer] = {
         start={"L": 1000, "theta": 6.0, "pi": 0.5, "alpha": 0.22},
         values=phase,
     ),
+    "numbers": NUMBERS,
 }

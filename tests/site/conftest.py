@@ -14,6 +14,7 @@ import pytest
 from scripts.browser import QuietHandler, browser, opened, serve
 from scripts.build_book import HTML, toc_pages
 from tests.site.reader import SUB_PATH, Site
+from tests.site.sliders import pages
 
 PAGES = toc_pages()
 OTHERS = ["search", "api/laws", "api/sweep"]  # not in the file of contents; two pages of modules
@@ -27,6 +28,12 @@ def site() -> Path:
     if not (HTML / "index.html").exists():
         pytest.fail("there is no built site: run `make book` first")
     return HTML
+
+
+@pytest.fixture(scope="module")
+def place(site: Path) -> dict[str, str]:
+    """The page on which each explorer stands."""
+    return pages(site)
 
 
 @pytest.fixture(scope="session")

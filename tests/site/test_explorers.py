@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -13,67 +12,20 @@ import numpy as np
 import pytest
 
 from scripts.browser import opened
-from scripts.build_book import toc_pages
+from tests.site.sliders import (
+    computed,
+    current,
+    curves,
+    deviation,
+    knob,
+    random_settings,
+    resolution,
+)
 from utils.explore import values
-from utils.explore_values import ALPHAS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
+from utils.explore_values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
 
-DATA_BUDGET, SCRIPT_BUDGET = 400_000, 30_000  # bytes a page, compressed
 POINTS = 1000
 EXACT = 1e-9
-PIXEL = 0.02  # coordinates in the SVG are rounded to hundredths
-
-
-def pages(site: Path) -> dict[str, str]:
-    """The page on which each explorer stands."""
-    found = {}
-    for page in toc_pages():
-        for name in re.findall(r'data-explorer="(\w+)"', (site / f"{page}.html").read_text()):
-            found[name] = page
-    return found
-
-
-@pytest.fixture(scope="module")
-def place(site: Path) -> dict[str, str]:
-    return pages(site)
-
-
-def random_settings(name: str, count: int, seed: int = 0) -> list[dict[str, Any]]:
-    rng = np.random.default_rng(seed)
-    sliders = EXPLORERS[name].sliders
-    settings = []
-    for _ in range(count):
-        chosen = {s.name: s.stops[rng.integers(len(s.stops))] for s in sliders}
-        if EXPLORERS[name].again:
-            chosen["draw"] = int(rng.integers(1, 10_000))
-        settings.append(chosen)
-    return settings
-
-
-def computed(page: Any, name: str, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the browser computes at some settings."""
-    return page.evaluate(
-        """async ([name, settings]) => {
-            const base = new URL('_static/explorers/', location.href.replace(/chapters.*/, ''));
-            const module = await import(new URL(`${name}.mjs`, base));
-            const { data } = await (await fetch(new URL(`${name}.json`, base))).json();
-            const known = module.prepare ? module.prepare(data) : data;
-            return settings.map((s) => module.compute(s, known));
-        }""",
-        [name, settings],
-    )
-
-
-def deviation(ours: Any, theirs: Any) -> float:
-    """The largest difference of two shown values, relative to their size where that is above 1."""
-    if isinstance(ours, dict):
-        return max((deviation(ours[k], theirs[k]) for k in ours), default=0.0)
-    if isinstance(ours, list):
-        if len(ours) != len(theirs):
-            return np.inf
-        return max((deviation(a, b) for a, b in zip(ours, theirs, strict=True)), default=0.0)
-    if ours is None or theirs is None or isinstance(ours, str | bool):
-        return 0.0 if ours == theirs else np.inf
-    return abs(ours - theirs) / max(1.0, abs(theirs))
 
 
 def test_every_explorer_has_a_page(place: dict[str, str]) -> None:
@@ -125,48 +77,6 @@ def test_tables_are_as_good_as_they_say(
     assert {key: size for key, size in worst.items() if size > loose.get(key, tight)} == {}
 
 
-def curves(page: Any, name: str) -> dict[str, np.ndarray]:
-    """Every drawn curve (points, 2) in the units of its axes, read back from the SVG."""
-    drawn = page.eval_on_selector_all(
-        f'[data-explorer="{name}"] svg [data-curve]',
-        "paths => paths.map(p => [p.dataset.curve, p.getAttribute('d'),"
-        " p.ownerSVGElement.dataset.x, p.ownerSVGElement.dataset.y])",
-    )
-    found = {}
-    for label, d, *axes in drawn:
-        points = re.findall(r"([ML])([-\d.]+),([-\d.]+)(?:V([-\d.]+))?", d)
-        pixels = np.array([[float(x), float(end or y)] for _, x, y, end in points]).reshape(-1, 2)
-        for k, axis in enumerate(axes):
-            low, high, log, start, stop = json.loads(axis)
-            share = (pixels[:, k] - start) / (stop - start)
-            if log:
-                pixels[:, k] = low * (high / low) ** share
-            else:
-                pixels[:, k] = low + (high - low) * share
-        while label in found:
-            label += "'"
-        found[label] = pixels
-    return found
-
-
-def resolution(page: Any, name: str) -> list[float]:
-    """How much of the vertical axis one hundredth of a pixel is, for each panel."""
-    axes = page.eval_on_selector_all(
-        f'[data-explorer="{name}"] .explorer-panel svg', "s => s.map(e => e.dataset.y)"
-    )
-    return [abs((h - l) / (e - s)) * PIXEL for l, h, _, s, e in map(json.loads, axes)]
-
-
-def current(page: Any, name: str) -> dict[str, Any]:
-    """The parameters of an explorer, from its sliders."""
-    spec = EXPLORERS[name]
-    chosen = dict(spec.start)
-    for slider in spec.sliders:
-        knob = page.locator(f'[data-explorer="{name}"] input[name="{slider.name}"]')
-        chosen[slider.name] = slider.stops[int(knob.input_value())]
-    return chosen
-
-
 def check_needle(page: Any) -> None:
     chosen = current(page, "needle")
     shown, drawn = values("needle", chosen), curves(page, "needle")
@@ -210,8 +120,51 @@ def test_drawn_curves_follow_the_sliders_to_the_values_of_python(
                 assert shown == pytest.approx(wanted[keep], **bound)
 
 
-def knob(page: Any, name: str, slider: str) -> Any:
-    return page.locator(f'[data-explorer="{name}"] input[name="{slider}"]')
+def test_learning_curves_pass_through_the_budgets(
+    chromium: Any, host: str, place: dict[str, str]
+) -> None:
+    """Errors and losses as drawn against what `utils` computes: 3 % of a value, and a pixel."""
+    with opened(chromium, f"{host}/{place['curves']}.html") as page:
+        for key in ("", "ArrowRight"):
+            if key:
+                knob(page, "curves", "cos").press(key)
+            expected, drawn = values("curves", current(page, "curves")), curves(page, "curves")
+            fine = resolution(page, "curves")
+            for kind in ("pooled", "vectorized", "attention"):
+                for label, what, pixel in ((kind, "error", 0.01), (f"{kind}'", "loss", fine[1])):
+                    points = drawn[label]
+                    for budget, value in zip(BUDGETS, expected[kind][what], strict=False):
+                        near = np.argmin(np.abs(np.log(points[:, 0] / budget)))
+                        assert points[near, 1] == pytest.approx(value, rel=0.04, abs=pixel)
+
+
+def test_the_rounds_are_played_and_not_to_those_who_want_no_motion(
+    chromium: Any, host: str, place: dict[str, str]
+) -> None:
+    def corners(page: Any) -> int:
+        return len(curves(page, "phase")["rounds from nothing"])
+
+    for motion in ("no-preference", "reduce"):
+        context = chromium.new_context(reduced_motion=motion)
+        page = context.new_page()
+        page.goto(f"{host}/{place['phase']}.html")
+        page.wait_for_selector('[data-explorer="phase"][data-ready]')
+        whole = corners(page)
+        play = page.locator('[data-explorer="phase"] button', has_text="Play the rounds")
+        play.click()
+        if motion == "reduce":
+            assert play.inner_text() == "Play the rounds" and corners(page) == whole
+        else:
+            page.wait_for_function(
+                "() => document.querySelector('[data-explorer=phase] [data-curve^=rounds]')"
+                ".getAttribute('d').split('L').length < 20"
+            )
+            assert play.inner_text() == "Stop"
+            early = corners(page)
+            page.wait_for_timeout(900)
+            assert early < corners(page) < whole
+            page.get_by_role("button", name="Stop").click()
+        context.close()
 
 
 def test_mouse_keyboard_and_touch_move_the_curves(
@@ -324,41 +277,3 @@ def test_explorers_have_no_findings_of_axe(
             name,
         )
         assert found == []
-
-
-@pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_a_drag_event_is_drawn_within_a_frame_on_a_slow_machine(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
-    """Median of a drag along the first slider with the processor throttled fourfold."""
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
-        session = page.context.new_cdp_session(page)
-        session.send("Emulation.setCPUThrottlingRate", {"rate": 4})
-        times = page.evaluate(
-            """(name) => {
-                const knob = document.querySelector(`[data-explorer="${name}"] input`);
-                const times = [];
-                for (let i = +knob.min; i <= +knob.max; i += 1) {
-                    knob.value = i;
-                    const start = performance.now();
-                    knob.dispatchEvent(new Event("input", { bubbles: true }));
-                    times.push(performance.now() - start);
-                }
-                return times;
-            }""",
-            name,
-        )
-        assert np.median(times) < 16
-
-
-def test_a_page_stays_within_its_budget(site: Path, place: dict[str, str]) -> None:
-    folder = site / "_static" / "explorers"
-
-    def size(*files: str) -> int:
-        return sum(len(gzip.compress((folder / file).read_bytes())) for file in files)
-
-    for page in set(place.values()):
-        names = [name for name, where in place.items() if where == page]
-        scripts = ["common.mjs", "site.mjs", *(f"{name}.mjs" for name in names)]
-        assert size(*scripts) <= SCRIPT_BUDGET, page
-        assert size(*(f"{name}.json" for name in names)) <= DATA_BUDGET, page

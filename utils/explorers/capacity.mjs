@@ -1,5 +1,7 @@
 // Chapter 6: how many samples the readout can separate, from tables at the sliders' stops.
-import { explorer, index, orNull, show, tables } from "./common.mjs";
+import { explorer } from "./frame.mjs";
+import { index, tables } from "./tables.mjs";
+import { orNull, show } from "./words.mjs";
 
 const COSINES = [...Array(9).keys()].map((k) => k / 8);
 const SHARPNESSES = [0.5, 1, 2, 3, 5], STRENGTHS = [2, 3, 4, 5, 6], SHARES = [0.1, 0.3, 0.5];

@@ -1,5 +1,8 @@
 // Chapter 5: learning curves of the three trained classifiers, from tables at the sliders' stops.
-import { explorer, geomspace, index, percent, show, smooth, tables } from "./common.mjs";
+import { explorer } from "./frame.mjs";
+import { geomspace, smooth } from "./maths.mjs";
+import { index, tables } from "./tables.mjs";
+import { percent, show } from "./words.mjs";
 
 const BUDGETS = [0.25, 0.5, 1, 2, 4, 16, 64];
 const STOPS = { theta: [3, 5, 7], cos: [0.5, 0.8, 0.95], T: [1, 2, 4], lam: [0.001, 0.03, 1], pi: [0.2, 0.5], loss: [0, 1] };

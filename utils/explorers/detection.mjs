@@ -1,5 +1,8 @@
 // Chapter 3: errors of all classifiers against the strength, and where attention's boundaries lie.
-import { explorer, index, linspace, ndtr, percent, range, show, tables } from "./common.mjs";
+import { explorer } from "./frame.mjs";
+import { linspace, ndtr, range } from "./maths.mjs";
+import { index, tables } from "./tables.mjs";
+import { percent, show } from "./words.mjs";
 
 const HEIGHTS = range(13);
 const TAUS = [0.5, 1, 1.5, 2, 3, 5, 8];

@@ -1,5 +1,8 @@
 // Chapter 7: one round of message passing as a map, its fixed points, and the phase diagram.
-import { explorer, linspace, orNull, range, show, tables } from "./common.mjs";
+import { explorer } from "./frame.mjs";
+import { linspace, range } from "./maths.mjs";
+import { tables } from "./tables.mjs";
+import { orNull, show } from "./words.mjs";
 
 const SIZES = [10, 30, 100, 300, 1000, 3000, 1e4, 1e5, 1e6], STRENGTHS = linspace(2, 12, 21);
 const GRID = linspace(0, 1, 101), ROUNDS = 60, STEP = 0.02;

@@ -1,0 +1,95 @@
+"""What the page "Your own numbers" interpolates, and what its interpolation is tested against.
+
+Whole plans at random settings: sizes and shares from the stops of the sliders, any number of
+samples per dimension, five strengths in the window of `utils.explore_numbers`. Averaging alone at
+random signal-to-noise ratios. And the channel of one bag, for the best learner, at every size.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from utils.explore_numbers import (
+    BUDGET,
+    NEEDLES,
+    SHARES,
+    TOKENS,
+    edge,
+    heights,
+    steps_capacity,
+    strength,
+)
+from utils.model import SparseTokens
+from utils.planning import EVIDENCE, plan
+from utils.posterior import bayes_rates, channel
+from utils.tuning import Tuner
+
+CHOICES = ("none", "pooled", "attention", "twice")
+STRENGTHS = 5
+
+
+def setting(stream: int, number: int) -> dict[str, Any]:
+    """L, R, π, d, n and strengths of one setting; stream 3 has a thousand bags, 4 any number."""
+    rng = np.random.default_rng([number, stream])
+    chosen = {"L": int(rng.choice(TOKENS)), "R": int(rng.choice(NEEDLES))}
+    chosen |= {"pi": float(rng.choice(SHARES))}
+    alpha = float(np.exp(rng.uniform(*np.log(BUDGET))))
+    n = 1000 if stream == 3 else int(np.exp(rng.uniform(math.log(200), math.log(50_000))))
+    d = max(2, round(n / alpha))
+    w = (np.arange(STRENGTHS) + rng.uniform(size=STRENGTHS)) / STRENGTHS * 2 - 1
+    height = edge(chosen["L"], chosen["R"], chosen["pi"], n / d)
+    return {**chosen, "d": d, "n": n, "theta": strength(height, w).tolist()}
+
+
+def own_plans(stream: int, number: int, rng: np.random.Generator) -> dict[str, float]:
+    """The rows of one plan, and the capacity behind the better of its two queries."""
+    chosen = setting(stream, number)
+    found = {name: float(chosen[name]) for name in ("L", "R", "pi", "d", "n")}
+    for k, row in enumerate(plan(**chosen).rows):
+        numbers = {
+            "theta": row.theta, "pooled": row.pooled, "split": row.attention, "share": row.share,
+            "split_T": row.temperature, "split_ridge": row.ridge, "twice": row.twice,
+            "twice_T": row.twice_temperature, "twice_ridge": row.twice_ridge,
+            "best": row.best_possible, "auc_best": row.auc["best_possible"],
+            "auc_steps": max(row.auc["attention"], row.auc.get("twice", 0.0)),
+            "capacity": steps_capacity(chosen["L"], chosen["R"], chosen["pi"], row),
+            "choice": CHOICES.index(row.choice),
+        }  # fmt: skip
+        found |= {
+            f"{name}/{k}": math.nan if value is None else value for name, value in numbers.items()
+        }
+    return found
+
+
+def own_averages(tens: int, ones: int, rng: np.random.Generator) -> dict[str, float]:
+    """Averaging at its best ridge, for a random δ = θR/√L, share and number of samples."""
+    rng = np.random.default_rng(10 * tens + ones)
+    delta, alpha = np.exp([rng.uniform(*np.log((0.03, 30))), rng.uniform(*np.log(BUDGET))])
+    pi = float(rng.choice(SHARES))
+    tuner = Tuner(100, 1, 1000, round(1000 * alpha), pi)
+    found = tuner.average(10 * float(delta))
+    return {
+        "delta": float(delta),
+        "pi": pi,
+        "alpha": tuner.alpha,
+        "error": found.error,
+        "auc": found.auc,
+    }
+
+
+def own_channels(L: int, R: int, rng: np.random.Generator) -> dict[str, float]:
+    """log W along √s; errors of Bayes' rule at every share, and its AUC, along the strength."""
+    ends, bag = heights(L), channel(L, R)
+    found = {f"weight/{k}": float(bag.log_weight(r * r)) for k, r in enumerate(ends.weight)}
+    odds = [math.log((1 - pi) / pi) for pi in SHARES]
+    for k, r in enumerate(ends.bayes[1:], 1):
+        missed, raised = bayes_rates(SparseTokens(L, R, r, 0.5), r, [*odds, *EVIDENCE])
+        for pi, miss, alarm in zip(SHARES, missed, raised, strict=False):
+            found[f"bayes/{pi}/{k}"] = float(pi * miss + (1 - pi) * alarm)
+        low = np.concatenate([[0.0], missed[len(odds) :], [1.0]])
+        high = np.concatenate([[1.0], raised[len(odds) :], [0.0]])
+        found[f"auc/{k}"] = float(-np.sum(np.diff(high) * (1 - (low[1:] + low[:-1]) / 2)))
+    return found

@@ -1,0 +1,118 @@
+"""The page "Your own numbers": what it reads off, against formulas, stored plans and `plan`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scripts import explore_surfaces as surfaces
+from scripts.browser import opened
+from scripts.run_notebooks import ROOT
+from utils.capacity import predict_capacity
+from utils.explore import placeholder, specification
+from utils.explore_numbers import BEYOND
+from utils.laws import pooled
+from utils.model import SparseTokens
+from utils.rates import calibrated_cosine
+
+PAGE = "your_numbers"
+COMPUTE = """async (settings) => {
+    const base = new URL('/_static/explorers/', location.href);
+    const module = await import(new URL('numbers.mjs', base));
+    const { data } = await (await fetch(new URL('numbers.json', base))).json();
+    const known = module.prepare(data);
+    return settings.map((s) => module.compute(s, known));
+}"""
+
+
+def computed(chromium: Any, host: str, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    with opened(chromium, f"{host}/{PAGE}.html") as page:
+        return page.evaluate(COMPUTE, settings)
+
+
+def test_the_page_holds_the_place_of_its_figure() -> None:
+    source = (ROOT / f"{PAGE}.md").read_text(encoding="utf-8")
+    assert placeholder("numbers", {}) in source
+
+
+def test_formulas_are_those_of_python_at_a_thousand_settings(chromium: Any, host: str) -> None:
+    rng = np.random.default_rng(0)
+    sliders = specification("numbers")["sliders"]
+    settings = [
+        {s["name"]: s["stops"][rng.integers(len(s["stops"]))] for s in sliders} for _ in range(1000)
+    ]
+    for where, shown in zip(settings, computed(chromium, host, settings), strict=True):
+        model = SparseTokens(where["L"], where["R"], where["theta"], where["pi"])
+        cos = calibrated_cosine(model, where["n"] / where["d"])
+        assert shown["cosine"] == pytest.approx(cos, rel=1e-9)
+        capacity = predict_capacity(pooled(model))
+        if capacity > BEYOND:
+            assert (shown["capacity"]["pooled"] or BEYOND) > 0.99 * BEYOND
+        else:
+            assert shown["capacity"]["pooled"] == pytest.approx(capacity, rel=1e-5)
+
+
+def test_the_browser_reads_what_python_reads(chromium: Any, host: str) -> None:
+    """At all stored plans: errors of averaging and of two steps, at their strengths and nearby."""
+    p = surfaces.plans()
+    rng, names = np.random.default_rng(1), ("L", "R", "pi", "d", "n")
+    wanted, shown = [], []
+    for _ in range(3):
+        theta = p["theta"] * np.exp(rng.uniform(-0.05, 0.05, len(p["theta"])))
+        where = p | {"theta": theta}
+        inside = np.abs(surfaces.coordinates(where)[:, -1]) < 1
+        settings = [
+            {name: float(where[name][k]) for name in (*names, "theta")}
+            for k in np.flatnonzero(inside)
+        ]
+        found = computed(chromium, host, settings)
+        read = surfaces.read(where, surfaces.steps())
+        for learner in ("pooled", "split", "twice"):
+            wanted += read[learner][inside].tolist()
+            shown += [values["here"][learner] for values in found]
+    assert len(wanted) >= 1000
+    assert shown == pytest.approx(wanted, rel=2e-3, abs=1e-7)
+
+
+def test_the_best_learner_and_the_choice_are_those_of_the_plans(chromium: Any, host: str) -> None:
+    """The best from tables alone: nine of ten to an eighth of an error, all to 0.002. The choice,
+    at the plans that the surfaces were made from."""
+    p = surfaces.plans()
+    names = ("L", "R", "pi", "d", "n", "theta")
+    settings = [{name: float(p[name][k]) for name in names} for k in range(len(p["theta"]))]
+    found = computed(chromium, host, settings)
+    best = np.array([values["here"]["best"] for values in found])
+    seen = p["best"] > 1e-4
+    gaps = np.abs(best[seen] / p["best"][seen] - 1)
+    assert np.quantile(gaps, 0.9) < 0.125
+    assert best == pytest.approx(p["best"], abs=2e-3)
+    choices = ("none", "pooled", "attention", "twice")
+    same = [v["choice"] == choices[int(c)] for v, c in zip(found, p["choice"], strict=True)]
+    assert np.mean(same) >= 0.9
+
+
+def test_plans_that_were_left_out_are_as_near_as_the_figure_says() -> None:
+    """Ten parts in turn. A factor is of an error; averaging has a law of its own."""
+    assert np.quantile(surfaces.off("pooled"), 0.9) < 1.1
+    for learner in ("split", "twice"):
+        assert np.median(surfaces.off(learner)) < 1.25
+        assert np.quantile(surfaces.off(learner), 0.9) < 4
+    assert "of attention" in surfaces.how()
+
+
+def test_a_sentence_of_advice_follows_the_sliders(chromium: Any, host: str) -> None:
+    with opened(chromium, f"{host}/{PAGE}.html") as page:
+        inside = page.locator('[data-explorer="numbers"]')
+        assert inside.locator("svg").count() == 2
+        sentence, status = inside.locator(".explorer-sentence"), inside.locator(".explorer-status")
+        assert "Use attention" in sentence.inner_text()
+        assert "exact" in status.inner_text() and "left out" in status.inner_text()
+        inside.locator('input[name="theta"]').press("Home")
+        assert "far below" in sentence.inner_text()
+        page.get_by_role("button", name="Reset").click()
+        inside.locator('input[name="n"]').press("End")
+        inside.locator('input[name="d"]').press("Home")
+        assert "No plan is stored for 5000 bags per dimension" in sentence.inner_text()
+        assert page.failures == page.complaints == []
