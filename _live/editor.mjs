@@ -5,6 +5,7 @@ const INDENT = "    ";
 export class Editor {
   constructor(block, { label, help, highlighted, onrun, onedit }) {
     this.pre = block.querySelector("pre");
+    for (const link of this.pre.querySelectorAll("a")) link.replaceWith(...link.childNodes); // under the cursor
     this.original = this.pre.innerHTML;
     this.source = this.saved = this.pre.textContent.replace(/\n$/, "");
     this.highlighted = highlighted;

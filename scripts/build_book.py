@@ -10,6 +10,7 @@ copy of the book, and only when something in it changed; committed notebooks are
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -167,12 +168,37 @@ def execution_table(copies: dict[str, Path]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def api_sections() -> str:
-    """One section for each module of utils, filled from its docstrings."""
+def api_modules() -> list[str]:
+    """The modules of utils, in the order in which the mathematics flows."""
     found = {path.stem for path in (ROOT / "utils").glob("[!_]*.py")}
-    names = [name for name in FLOW if name in found] + sorted(found - set(FLOW))
-    section = "## `utils.{0}`\n\n```{{eval-rst}}\n.. automodule:: utils.{0}\n   :members:\n```\n"
-    return "\n".join(section.format(name) for name in names)
+    return [name for name in FLOW if name in found] + sorted(found - set(FLOW))
+
+
+def api_index() -> str:
+    """Every module with what it is for, each a link to its page."""
+    lines = ["| module | |", "| --- | --- |"]
+    for name in api_modules():
+        tree = ast.parse((ROOT / "utils" / f"{name}.py").read_text(encoding="utf-8"))
+        said = (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")
+        said = re.sub(r"([|*_$\\])", r"\\\1", said)
+        lines.append(f"| [`utils.{name}`](api/{name}.md) | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+def stage_api(source: Path) -> None:
+    """A page for each module, filled from its docstrings, below that of all in the contents."""
+    names = api_modules()
+    page = "# `utils.{0}`\n\n```{{eval-rst}}\n.. automodule:: utils.{0}\n   :members:\n```\n"
+    for name in names:
+        write(source / "api" / f"{name}.md", page.format(name))
+    contents = (source / "_toc.yml").read_text(encoding="utf-8")
+    below = "".join(f"\n          - file: api/{name}" for name in names)
+    contents, count = re.subn(
+        r"- file: api$", rf"\g<0>\n        sections:{below}", contents, flags=re.M
+    )
+    if count != 1:
+        raise SystemExit(f"_toc.yml names the page of functions {count} times")
+    (source / "_toc.yml").write_text(contents, encoding="utf-8")
 
 
 def stage(pages: list[str], stored: bool = False) -> None:
@@ -181,7 +207,7 @@ def stage(pages: list[str], stored: bool = False) -> None:
     notebooks = [path for path in sources if path.suffix == ".ipynb"]
     copies = {} if stored else execute_chapters(notebooks)
     executed = execution_table(copies) if copies else "A preview: nothing was executed.\n"
-    generated = {"execution": executed, "api": api_sections()}
+    generated = {"execution": executed, "api": api_index()}
     if "browser" in pages:
         generated["browser"] = live_pages.licences()
     if "statements" in pages:
@@ -199,9 +225,12 @@ def stage(pages: list[str], stored: bool = False) -> None:
             target.write_text(f"{path.read_text()}\n{generated[page]}")
     for name in ("_config.yml", "_toc.yml", "references.bib"):
         shutil.copy(ROOT / name, SOURCE)
+    if "api" in pages:
+        stage_api(SOURCE)
     for name in ("_static", "_ext"):
         shutil.copytree(ROOT / name, SOURCE / name, ignore=shutil.ignore_patterns("__pycache__"))
-    if any("data-explorer" in path.read_text() for path in SOURCE.rglob("*.ipynb")):
+    texts = (path.read_text() for kind in ("ipynb", "md") for path in SOURCE.rglob(f"*.{kind}"))
+    if any("data-explorer" in text for text in texts):
         from scripts import explore_data
 
         explore_data.stage(SOURCE / "_static")
