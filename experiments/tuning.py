@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from utils.model import SparseTokens
 from utils.planning import plan
 from utils.rates import RATE_W, calibrated_rate
 from utils.readout import simulate_readout
-from utils.tuning import Tuner
+from utils.tuning import Recipe, Tuner
 
 
 def sharpness_map(
@@ -60,3 +61,20 @@ def needed_strength(L: int, pi: float, rng: np.random.Generator) -> dict[str, fl
     """The θ each learner needs for a quarter of always-no's error; R = 1, n = 8d."""
     made = plan(L=L, R=1, d=1000, n=8000, pi=pi, theta=L**0.3 + 3, error=min(pi, 1 - pi) / 4)
     return {name: made.search(name) for name in ("pooled", "attention", "best_possible")}
+
+
+def beside_needed(
+    L: int, pi: float, theta: float, d: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Both stages drawn at d with the best recipe, R = 1, n = 8d, near the strength needed."""
+    found, rates = _advised(L, pi, theta), {"lr_w": RATE_W, "lr_b": calibrated_rate(pi)}
+    model = SparseTokens(L=L, R=1, theta=theta, pi=pi)
+    cos = simulate_alignment(model, d, 8 * found.share, rng, **rates).query_cos
+    law = attention(model, temperature=found.temperature, cos=cos, resolution=24, bits=8)
+    error = simulate_readout(law, d, 8 * (1 - found.share), found.ridge, rng).test_error
+    return {"error": error, "promised": found.error}
+
+
+@lru_cache(maxsize=32)
+def _advised(L: int, pi: float, theta: float) -> Recipe:
+    return Tuner(L, 1, 1000, 8000, pi).split(theta)
