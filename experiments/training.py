@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import brentq
 
 from utils.alignment import predict_alignment
 from utils.asymptotics import predict_readout
 from utils.laws import attention
+from utils.learning import predict_learning, samples_for
 from utils.model import SparseTokens
-from utils.records import ConvergenceError, Training
+from utils.records import Training
 from utils.reuse import simulate_reuse
 from utils.training import predict_training, simulate_training
-from utils.training_batch import simulate_descent
+from utils.training_batch import gradient, simulate_descent
 from utils.training_rounds import simulate_rounds
 
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0)
@@ -34,15 +37,14 @@ def flow(
 def needed(L: int, theta: float, lr: float, rng: np.random.Generator) -> dict[str, float]:
     """Samples per dimension until the flow has a cosine above ½ and an error below 5 % for good.
 
-    For good means until 30 L/(π(1−π)θ⁴) + ½; π = ½, η_q = η_w = lr, η_b = 8.
+    For good means to the end of the horizon 30 L/(π(1−π)θ⁴) + ½ + 4√2 L/(πθ²lr); π = ½,
+    η_q = η_w = lr, η_b = 8.
     """
     model = SparseTokens(L, 1, theta, 0.5)
-    times = np.linspace(0, 120 * L / theta**4 + 0.5, 1201)
+    horizon = 120 * L / theta**4 + 0.5 + 2 * math.sqrt(32) * L / (theta**2 * lr)
+    times = horizon * np.linspace(0, 1, 1201)
     rates = {"lr_q": lr, "lr_w": lr, "lr_b": 8.0}
-    try:
-        run = predict_training(model, times, tolerance=0.1, **rates)
-    except ConvergenceError:
-        return dict.fromkeys(("cosine", "error", "first", "end_cosine", "end_error"), math.nan)
+    run = predict_training(model, times, tolerance=0.02, **rates)
     cos, error = (np.array([getattr(x, name) for x in run]) for name in ("query_cos", "test_error"))
 
     def last(good: np.ndarray) -> float:
@@ -59,48 +61,78 @@ def needed(L: int, theta: float, lr: float, rng: np.random.Generator) -> dict[st
     }
 
 
+def goals(L: int, theta: float, rng: np.random.Generator) -> dict[str, float]:
+    """The same two goals for two steps (η_w = ½, η_b = 4) and for the best learner.
+
+    The error is that of a readout on half of the samples, at sharpness 2.5 and ridge 0.1, behind a
+    query from the other half.
+    """
+    model = SparseTokens(L, 1, theta, 0.5)
+
+    def cosine(alpha: float) -> float:
+        return predict_alignment(model, alpha, lr_b=4.0).query_cos
+
+    def staged_error(alpha: float) -> float:
+        law = attention(model, temperature=2.5, cos=cosine(alpha / 2))
+        return predict_readout(law, alpha / 2, 0.1).test_error
+
+    def reached(value: Callable[[float], float], goal: float, low: float = 1e-2) -> float:
+        excess = lambda log: value(math.exp(log)) - goal  # noqa: E731
+        return math.exp(brentq(excess, math.log(low), math.log(50.0), xtol=5e-3))
+
+    heights = np.linspace(0.02, 0.5, 100)
+    return {
+        "steps_cosine": reached(cosine, 0.5),
+        "steps_error": reached(staged_error, 0.05),
+        "best_cosine": float(samples_for(model, heights).max()),
+        "best_error": reached(lambda alpha: predict_learning(model, alpha).test_error, 0.05, 1e-4),
+    }
+
+
 def basin(
-    pi: float, start: float, lr: float, lr_b: float, rng: np.random.Generator
+    pi: float, size: float, cos: float, lr: float, lr_b: float, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Where the flow is after 30 samples per dimension, and its lowest cosine; L = 20, θ = 5."""
+    """Where the flow is after 30 samples per dimension, and its lowest cosine; L = 20, θ = 5.
+
+    It starts at a query of length `size` and cosine `cos` and a readout of length 0.1.
+    """
     model, times = SparseTokens(20, 1, 5.0, pi), np.linspace(0, 30, 121)
     rates = {"lr_q": lr, "lr_w": lr, "lr_b": lr_b}
-    try:
-        run = predict_training(model, times, start=(start, 0.1), tolerance=0.03, **rates)
-    except ConvergenceError as refusal:
-        if refusal.estimate is None:
-            return dict.fromkeys(("cos", "lowest", "error", "size", "settled"), math.nan)
-        run, settled = refusal.estimate, 0.0
-    else:
-        settled = 1.0
+    start = Training(0.0, cos, 0.0, size, 0.1, 0.0, 0.0, math.nan)
+    run = predict_training(model, times, start=start, tolerance=0.03, **rates)
     return {
         "cos": run[-1].query_cos,
         "lowest": min(one.query_cos for one in run),
         "error": run[-1].test_error,
         "size": run[-1].query_norm,
-        "settled": settled,
     }
 
 
-def ends(lr: float, halving: float, rng: np.random.Generator) -> dict[str, float]:
-    """Test error of the flow against samples; rates halve every `halving` samples (0: never)."""
+def ends(lr: float, lr_b: float, halving: float, rng: np.random.Generator) -> dict[str, float]:
+    """Test error of the flow against samples, L = 10, θ = 5, π = ½.
+
+    The rates of query and readout halve every `halving` samples (0: never), the intercept's stays.
+    """
     model, found = SparseTokens(10, 1, 5.0, 0.5), {}
-    last, rate, done = (0.1, 0.1), lr, 0.0
-    for samples in (1, 2, 4, 8, 16, 32, 64):
-        rate = lr * 2.0 ** (-done / halving) if halving else lr
-        rates = {"lr_q": rate, "lr_w": rate, "lr_b": rate}
+    totals = (1, 2, 4, 8, 16, 32, 64, 128)
+    looks = sorted({*totals, *(np.arange(1, 128 / halving) * halving if halving else ())})
+    last, done = (0.1, 0.1), 0.0
+    for samples in looks:
+        rate = lr * 2.0 ** -math.floor(done / halving) if halving else lr
+        rates = {"lr_q": rate, "lr_w": rate, "lr_b": lr_b}
         (last,) = predict_training(model, [samples - done], start=last, tolerance=5e-3, **rates)
         assert isinstance(last, Training)
         done = samples
-        found |= {f"error@{samples}": last.test_error, f"cos@{samples}": last.query_cos}
+        if samples in totals:
+            found |= {f"error@{samples:g}": last.test_error, f"cos@{samples:g}": last.query_cos}
     return found
 
 
-def staged(alpha: float, rng: np.random.Generator) -> dict[str, float]:
+def staged(L: int, alpha: float, rng: np.random.Generator) -> dict[str, float]:
     """Best of a grid of shares, sharpness and ridges for two steps and a readout on the rest."""
-    model, best = SparseTokens(10, 1, 5.0, 0.5), (1.0, 0.0, 0.0, 0.0)
+    model, best = SparseTokens(L, 1, 5.0, 0.5), (1.0, 0.0, 0.0, 0.0)
     for share in (0.3, 0.5, 0.7):
-        cos = predict_alignment(model, share * alpha).query_cos
+        cos = predict_alignment(model, share * alpha, lr_b=4.0).query_cos
         for T in (1.5, 2.5, 4.0):
             law = attention(model, temperature=T, cos=cos)
             for lam in (0.01, 0.1):
@@ -128,7 +160,7 @@ def descent(alpha: float, decay: float, loss: str, rng: np.random.Generator) -> 
 def reused(alpha: float, temperature: float, lam: float, rng: np.random.Generator) -> dict:
     """Two steps and a readout on the same bags, at the setting of `descent`."""
     model = SparseTokens(20, 1, 5.0, 0.5)
-    run = simulate_reuse(model, 200, alpha, lam, rng, temperature=temperature)
+    run = simulate_reuse(model, 200, alpha, lam, rng, temperature=temperature, lr_b=4.0)
     return {"error": run.test_error, "train_loss": run.train_loss}
 
 
@@ -138,3 +170,23 @@ def rounds(L: int, theta: float, kind: str, fresh: int, rng: np.random.Generator
     alpha = 0.5 if fresh else 1.0
     path = simulate_rounds(model, 200, alpha, 10, rng, kind=kind, fresh=bool(fresh))
     return {f"cos@{k + 1}": float(cos) for k, cos in enumerate(path)}
+
+
+def literal(L: int, theta: float, rng: np.random.Generator) -> dict[str, float]:
+    """Six rounds of the recipe as it stands, the same bags, d = 200, α = 1; η_w = ½, η_b = 4.
+
+    A round is a step on readout and intercept, then one on the query. Its rate is constant and
+    such that the first round ends at sharpness 1.
+    """
+    d, found, lr_q = 200, {}, math.nan
+    X, y, _ = SparseTokens(L, 1, theta, 0.5).sample(d, d, rng)
+    q, w, b = np.zeros(d), np.zeros(d), 0.0
+    for k in range(1, 7):
+        slope = gradient(X, y, q, w, b)
+        w, b = w - 0.5 * slope.w, b - 4.0 * slope.b
+        pull = gradient(X, y, q, w, b).q
+        lr_q = 1 / float(np.linalg.norm(pull)) if k == 1 else lr_q
+        q = q - lr_q * pull
+        size = float(np.linalg.norm(q))
+        found |= {f"cos@{k}": float(q[0]) / size, f"size@{k}": size, f"bias@{k}": b}
+    return found
