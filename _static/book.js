@@ -80,7 +80,7 @@
 // Buttons say what they do, and a drawer closes behind the reader who has chosen.
 window.addEventListener("load", () => {
   for (const button of document.querySelectorAll("button.copybtn")) {
-    button.setAttribute("aria-label", "Copy this code");
+    button.setAttribute("aria-label", "Copy to clipboard");
   }
   for (const side of ["primary", "secondary"]) {
     const drawer = document.getElementById(`pst-${side}-sidebar-checkbox`);

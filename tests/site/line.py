@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-COLD, SECOND, REQUESTS = 900_000, 300_000, 50  # compressed bytes of a first and of a second page
+COLD, SECOND, REQUESTS = 900_000, 300_000, 60  # compressed bytes of a first and of a second page
 KEPT = re.compile(  # what any page leaves behind for the next: its frame, MathJax, its plain fonts
     r"/_static/(?!explorers|sections)|/vendor/.*\.m?js|MathJax_(Zero|Main-R|Math-I|Size1)"
 )
