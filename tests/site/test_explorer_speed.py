@@ -6,7 +6,6 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from scripts.browser import opened
@@ -16,57 +15,60 @@ from utils.explore_values import EXPLORERS
 DATA_BUDGET, SCRIPT_BUDGET = 400_000, 30_000  # bytes a page, compressed
 
 
-@pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_the_first_drawing_is_there_at_once(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
-    """Tables unpacked, numbers computed, figure drawn: median of five, four times slowed down."""
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
-        page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
-        times = page.evaluate(
-            """async (name) => {
-                const base = new URL('/_static/explorers/', location.href);
-                const module = await import(new URL(`${name}.mjs`, base));
-                const text = await (await fetch(new URL(`${name}.json`, base))).text();
-                const el = document.querySelector(`[data-explorer="${name}"]`);
-                return [1, 2, 3, 4, 5].map(() => {
-                    const start = performance.now(), { spec, data } = JSON.parse(text);
-                    const params = spec.start, known = module.prepare ? module.prepare(data) : data;
-                    const values = { ...module.compute(params, known), of: params };
-                    const state = { spec, params, values };
-                    module.render({ el, model: { get: (k) => state[k], set() {}, on() {} } });
-                    el.getBoundingClientRect();
-                    return performance.now() - start;
-                });
-            }""",
-            name,
-        )
-        assert np.median(times) < 150
+SLOWER = 4  # times, the machine that is promised
+
+FIRST = """async (name) => {
+    const base = new URL('/_static/explorers/', location.href);
+    const module = await import(new URL(`${name}.mjs`, base));
+    const text = await (await fetch(new URL(`${name}.json`, base))).text();
+    const el = document.querySelector(`[data-explorer="${name}"]`);
+    window.first = () => {
+        const { spec, data } = JSON.parse(text), params = spec.start;
+        const known = module.prepare ? module.prepare(data) : data;
+        const state = { spec, params, values: { ...module.compute(params, known), of: params } };
+        module.render({ el, model: { get: (k) => state[k], set() {}, on() {} } });
+        el.getBoundingClientRect();
+    };
+    window.first();
+}"""
+DRAG = """(name) => {
+    const knob = document.querySelector(`[data-explorer="${name}"] input`);
+    let count = 0;
+    for (let i = +knob.min; i <= +knob.max; i += 1, count += 1) {
+        knob.value = i;
+        knob.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    return count;
+}"""
+
+
+def busy(session: Any) -> float:
+    """Milliseconds of the page's own thread so far, whatever else the machine does."""
+    found = session.send("Performance.getMetrics")["metrics"]
+    return 1000 * next(m["value"] for m in found if m["name"] == "TaskDuration")
 
 
 @pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_a_drag_event_is_drawn_within_a_frame_on_a_slow_machine(
+def test_the_first_drawing_and_every_drag_are_quick(
     chromium: Any, host: str, place: dict[str, str], name: str
 ) -> None:
-    """Median of a drag along the first slider with the processor throttled fourfold."""
+    """First drawing: tables unpacked, numbers computed, figure drawn, mean of three. A drag: mean
+    of all stops of the first slider, once it has been dragged before. Time of the thread, times 4.
+    """
     with opened(chromium, f"{host}/{place[name]}.html") as page:
         session = page.context.new_cdp_session(page)
-        session.send("Emulation.setCPUThrottlingRate", {"rate": 4})
-        times = page.evaluate(
-            """(name) => {
-                const knob = document.querySelector(`[data-explorer="${name}"] input`);
-                const times = [];
-                for (let i = +knob.min; i <= +knob.max; i += 1) {
-                    knob.value = i;
-                    const start = performance.now();
-                    knob.dispatchEvent(new Event("input", { bubbles: true }));
-                    times.push(performance.now() - start);
-                }
-                return times;
-            }""",
-            name,
-        )
-        assert np.median(times) < 16
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        page.evaluate(DRAG, name)
+        start = busy(session)
+        count = page.evaluate(DRAG, name)
+        drag = SLOWER * (busy(session) - start) / count
+        page.evaluate(FIRST, name)
+        start = busy(session)
+        page.evaluate("() => { for (let k = 0; k < 3; k += 1) window.first(); }")
+        first = SLOWER * (busy(session) - start) / 3
+        print(f"{name}: first {first:.0f} ms, drag {drag:.1f} ms")
+        assert 0 < drag < 16
+        assert 0 < first < 150
 
 
 def test_a_page_stays_within_its_budget(site: Path, place: dict[str, str]) -> None:

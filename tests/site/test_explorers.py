@@ -150,7 +150,7 @@ def test_the_rounds_are_played_and_not_to_those_who_want_no_motion(
         page.goto(f"{host}/{place['phase']}.html")
         page.wait_for_selector('[data-explorer="phase"][data-ready]')
         whole = corners(page)
-        play = page.locator('[data-explorer="phase"] button', has_text="Play the rounds")
+        play = page.locator('[data-explorer="phase"] .explorer-foot button').first
         play.click()
         if motion == "reduce":
             assert play.inner_text() == "Play the rounds" and corners(page) == whole

@@ -77,7 +77,7 @@ def test_the_browser_reads_what_python_reads(chromium: Any, host: str) -> None:
 
 
 def test_the_best_learner_and_the_choice_are_those_of_the_plans(chromium: Any, host: str) -> None:
-    """The best from tables alone: nine of ten to an eighth of an error, all to 0.002. The choice,
+    """The best from tables alone: nine of ten to an eighth of an error, all to 0.005. The choice,
     at the plans that the surfaces were made from."""
     p = surfaces.plans()
     names = ("L", "R", "pi", "d", "n", "theta")
@@ -87,7 +87,7 @@ def test_the_best_learner_and_the_choice_are_those_of_the_plans(chromium: Any, h
     seen = p["best"] > 1e-4
     gaps = np.abs(best[seen] / p["best"][seen] - 1)
     assert np.quantile(gaps, 0.9) < 0.125
-    assert best == pytest.approx(p["best"], abs=2e-3)
+    assert best == pytest.approx(p["best"], abs=5e-3)
     choices = ("none", "pooled", "attention", "twice")
     same = [v["choice"] == choices[int(c)] for v, c in zip(found, p["choice"], strict=True)]
     assert np.mean(same) >= 0.9
