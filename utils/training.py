@@ -16,7 +16,9 @@ Every trajectory is computed twice: with another scrambling of the Sobol points 
 with a ten times smaller tolerance of the integrator. The answer is the mean of the two, half their
 difference its estimated standard error; the largest of these, over all times and quantities (norms
 and overlap relative to max(1, size)), is held against `tolerance`. While it is larger the points
-are quadrupled; where they cannot be, `ConvergenceError` carries the answer.
+are quadrupled; where they cannot be, `ConvergenceError` carries the answer. What both trajectories
+share, the mean over the Gaussian part of a score, is computed to 10⁻⁴ however wide scores spread
+(`training_flow.normal_rule`).
 """
 
 from __future__ import annotations
