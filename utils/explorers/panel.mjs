@@ -139,7 +139,7 @@ export class Panel {
     let at = left - 40, down = 26;
     const row = [];
     for (const { name, color, dash } of this.legend) {
-      const wide = 26 + 6.4 * name.length;
+      const wide = 28 + 6.9 * name.length;
       if (at + wide - 8 > this.width && at > left) [at, down] = [left - 40, down + 15];
       row.push(`<path class="line c-${color}" stroke-width="3"${dash ? ' stroke-dasharray="4 3"' : ""} d="M${at},${down}h14"/><text class="c-${color}" x="${at + 18}" y="${down + 4}">${escape(name)}</text>`);
       at += wide;
