@@ -163,8 +163,10 @@ class Channel:
             weights = [1.0 if R == L else race(L, r * r) for r in nodes]
         else:
             bags = (Crowd if R > LARGEST_R else Bags)(L - R, R - 1)
-            nodes = np.linspace(0, self.end, 72)
-            weights = [R / L, *(_rest(bags, r, R) for r in nodes[1:])]
+            nodes, weights = np.linspace(0, self.end, 72), [R / L]
+            for r in nodes[1:]:  # a crowd is tedious: where all are found, that is known
+                found = R > LARGEST_R and weights[-1] > 1 - 1e-10
+                weights.append(1.0 if found else _rest(bags, r, R))
         self._log_weight = make_interp_spline(nodes, np.log(np.minimum(weights, 1)), k=5)
         x, w = np.polynomial.legendre.leggauss(6)
         cells = np.linspace(0, self.end, 400)
