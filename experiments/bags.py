@@ -156,3 +156,17 @@ def benchmark_portrait(name: str, rng: np.random.Generator) -> dict[str, float]:
         "said_mean_auc": row.auc["pooled"],
         "said_needle_auc": row.auc["attention" if row.twice is None else "twice"],
     }
+
+
+def digits_said(n: int, L: int, R: int, rng: np.random.Generator) -> dict[str, float]:
+    """What a portrait of n bags of digits says before training, of the same n bags."""
+    rows = rng.permutation(len(digits()[0]))
+    bags, y, _ = digit_bags(n, L, R, rng, rows=rows[:1200])
+    portrait = estimate(np.split(bags.tokens, bags.starts[1:-1]), y)
+    [row] = portrait.plan(R=R, theta=max(portrait.delta * np.sqrt(L) / R, 0.5)).rows
+    return {
+        "theta": row.theta,
+        "mean": row.pooled,
+        "needle": row.attention if row.twice is None else row.twice,
+        "best": row.best_possible,
+    }
