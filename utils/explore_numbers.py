@@ -18,7 +18,7 @@ from .capacity import predict_capacity
 from .explore_base import Explorer, Slider, integers, stops
 from .laws import attention, pooled
 from .model import SparseTokens
-from .planning import PlanRow, plan
+from .planning import Plan, PlanRow, plan
 from .rates import calibrated_cosine
 from .tuning import FINE
 
@@ -79,10 +79,9 @@ def heights(L: int) -> Heights:
     return Heights(np.linspace(0, top + 11, 81), np.linspace(0, top + 5, 21))
 
 
-@lru_cache(maxsize=16)
-def _curve(L: int, R: int, d: int, n: int, pi: float) -> tuple[PlanRow, ...]:
-    strengths = strength(edge(L, R, pi, n / d), CURVE).tolist()
-    return plan(L=L, R=R, d=d, n=n, pi=pi, theta=strengths).rows
+@lru_cache(maxsize=64)
+def _plan(L: int, R: int, d: int, n: int, pi: float, theta: tuple[float, ...]) -> Plan:
+    return plan(L=L, R=R, d=d, n=n, pi=pi, theta=theta)
 
 
 def steps_capacity(L: int, R: int, pi: float, row: PlanRow) -> float:
@@ -110,8 +109,10 @@ def recipe(row: PlanRow) -> dict[str, float | None] | None:
 def numbers(p: dict[str, Any]) -> dict[str, Any]:
     """One plan: errors around the edge and at θ, cosine, capacities, recipe, advice, warnings."""
     L, R, d, n, pi = (p[key] for key in ("L", "R", "d", "n", "pi"))
-    made = plan(L=L, R=R, d=d, n=n, pi=pi, theta=p["theta"])
-    curve, [here] = _curve(L, R, d, n, pi), made.rows
+    around = tuple(strength(edge(L, R, pi, n / d), CURVE).tolist())
+    curve = _plan(L, R, d, n, pi, around).rows
+    made = _plan(L, R, d, n, pi, (p["theta"],))
+    [here] = made.rows
     model = SparseTokens(L, R, p["theta"], pi)
     return {
         "strengths": [row.theta for row in curve],

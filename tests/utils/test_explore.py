@@ -13,6 +13,8 @@ from utils.explore_values import EXPLORERS
 from utils.records import ConvergenceError
 
 NAMES = sorted(EXPLORERS)
+SLOW = {"numbers"}  # whole plans
+COMPUTED = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in NAMES]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,7 +28,7 @@ def test_an_explorer_starts_on_its_stops(name):
     assert json.loads(json.dumps(spec, allow_nan=False)) == spec
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_what_is_shown_can_be_sent(name):
     shown = values(name, {})
     assert shown["of"] == EXPLORERS[name].start
@@ -35,7 +37,7 @@ def test_what_is_shown_can_be_sent(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_a_widget_carries_one_whole_module_and_stays_the_same_text(name):
     widget = explore.explore(name)
     assert "import " not in bundle(name) and bundle(name).count("export ") == 1
@@ -104,3 +106,17 @@ def test_an_aligned_sharp_query_finds_a_long_needle():
     assert raised[other["needles"]] == pytest.approx([5.0]) and raised.sum() == pytest.approx(5.0)
     turned = values("needle", {"T": 8.0, "cos": -1.0, "R": 1, "theta": 10.0, "L": 100})
     assert turned["share"] < 1e-6
+
+
+@pytest.mark.slow
+def test_own_numbers_are_those_of_the_plan():
+    from utils.planning import plan
+
+    where = {"L": 100, "R": 2, "theta": 5.0, "pi": 0.2, "n": 600, "d": 100}
+    shown, made = values("numbers", where), plan(L=100, R=2, d=100, n=600, pi=0.2, theta=5.0)
+    [row] = made.rows
+    assert shown["advice"] == row.advice and shown["choice"] == row.choice
+    assert shown["warnings"] == [*made.warnings, *row.warnings]
+    assert shown["here"]["steps"] == min(row.attention, row.twice)
+    assert shown["steps"] == sorted(shown["steps"], reverse=True)
+    assert shown["strengths"][0] < 5.0 < shown["strengths"][-1]
