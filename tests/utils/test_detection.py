@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_ndtr, logsumexp, ndtr, softmax
 
+from utils import detection
 from utils.detection import (
     detection_boundary,
     haystack_error,
@@ -134,6 +135,13 @@ def test_the_likelihood_ratio_is_next_to_bayes():
     ratio = haystack_error("likelihood", model.theta, bags)
     spread = math.hypot(bayes.standard_error, ratio.standard_error)
     assert -Z * spread < ratio.error - bayes.error < 0.01 + Z * spread
+
+
+@pytest.mark.false_alarm(7e-6)
+def test_the_likelihood_ratio_has_mean_one_without_needles():
+    bags = sample_haystack(10**5, 30, 8000, np.random.default_rng(10))
+    ratio = np.exp(detection._likelihood(bags, 0.0, 1.0))
+    assert abs(ratio.mean() - 1) < Z * ratio.std() / math.sqrt(8000)
 
 
 def test_the_needed_strength_has_the_error_that_was_asked_for():
