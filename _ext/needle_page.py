@@ -108,12 +108,6 @@ REWRITINGS: list[tuple[str, str, int | None, str]] = [
         "no line begins with the comma after a formula or ends with the bracket before it",
     ),
     (
-        r"<summary>(?=\s*<span [^>]*toctree-toggle)",
-        '<summary aria-label="Pages below this one">',
-        None,
-        "what folds a part of the table of contents is an icon without a name",
-    ),
-    (
         r'(<section[^>]*?) id="(?:solution|exercise|proof)-content"',
         r"\1",
         None,
