@@ -137,6 +137,12 @@ def test_the_likelihood_ratio_is_next_to_bayes():
     assert -Z * spread < ratio.error - bayes.error < 0.01 + Z * spread
 
 
+def test_a_threshold_is_judged_on_trials_it_was_not_chosen_on():
+    """Among few trials the least error of a half lies below the error on the other half."""
+    bags = sample_haystack(1000, 30, 100, np.random.default_rng(11))
+    assert haystack_error("attention", 0.3, bags, tau=1.0).optimism > 0.005
+
+
 @pytest.mark.false_alarm(7e-6)
 def test_the_likelihood_ratio_has_mean_one_without_needles():
     bags = sample_haystack(10**5, 30, 8000, np.random.default_rng(10))
