@@ -92,26 +92,34 @@ def detection() -> dict[str, Any]:
     return {name: packed(values, "float32") for name, values in quantiles.items()}
 
 
-def curves() -> dict[str, Any]:
-    """Logarithms of errors and losses at every stop; attention's law by 192 nodes."""
+def trained_at(theta: float) -> dict[str, list[Any]]:
+    """Errors and losses of the three classifiers at one strength; attention's law by 192 nodes."""
+    stops = {name: slider("curves", name) for name in ("cos", "T", "lam", "pi", "loss")}
+    losses = [("logistic", "square")[k] for k in stops["loss"]]
+    settings = list(over(stops["lam"], stops["pi"], losses))
+    models = {pi: SparseTokens(L=10, R=1, theta=theta, pi=pi) for pi in stops["pi"]}
+    found: dict[str, list[Any]] = {
+        make.__name__: [trained(make(models[pi]), lam, loss) for lam, pi, loss in settings]
+        for make in (pooled, vectorized)
+    }
+    found["attention"] = []
+    for cos, T in over(stops["cos"], stops["T"]):
+        laws = {
+            pi: attention(model, temperature=T, cos=cos, resolution=192)
+            for pi, model in models.items()
+        }
+        found["attention"] += [trained(laws[pi], lam, loss) for lam, pi, loss in settings]
+    return found
+
+
+def curves(each: Callable[..., Iterable[Any]] = map) -> dict[str, Any]:
+    """Logarithms of errors and losses at every stop, the strengths one by one or side by side."""
     names = ("theta", "cos", "T", "lam", "pi", "loss")
     stops = {name: slider("curves", name) for name in names}
-    losses = [("logistic", "square")[k] for k in stops["loss"]]
-    found: dict[str, list[Any]] = {"pooled": [], "vectorized": [], "attention": []}
+    parts = list(each(trained_at, stops["theta"]))
+    found = {kind: [row for part in parts for row in part[kind]] for kind in parts[0]}
     shapes = {kind: [len(stops[n]) for n in names if n not in ("cos", "T")] for kind in found}
     shapes["attention"] = [len(stops[n]) for n in names]
-    for theta in stops["theta"]:
-        for make in (pooled, vectorized):
-            for lam, pi, loss in over(stops["lam"], stops["pi"], losses):
-                law = make(SparseTokens(L=10, R=1, theta=theta, pi=pi))
-                found[make.__name__].append(trained(law, lam, loss))
-        for cos, T in over(stops["cos"], stops["T"]):
-            laws = {}
-            for pi in stops["pi"]:
-                model = SparseTokens(L=10, R=1, theta=theta, pi=pi)
-                laws[pi] = attention(model, temperature=T, cos=cos, resolution=192)
-            for lam, pi, loss in over(stops["lam"], stops["pi"], losses):
-                found["attention"].append(trained(laws[pi], lam, loss))
     return {
         f"{kind}_{what}": packed(
             np.log(np.maximum([row[what] for row in rows], 1e-12)).reshape(*shapes[kind], -1)
@@ -158,7 +166,7 @@ def phase() -> dict[str, Any]:
     return {"weight": packed(weights, "float32"), **limits}
 
 
-TABLES: dict[str, Callable[[], dict[str, Any]]] = {
+TABLES: dict[str, Callable[..., dict[str, Any]]] = {
     "detection": detection,
     "curves": curves,
     "capacity": capacity,
@@ -175,12 +183,12 @@ def key() -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def data(name: str) -> Path:
+def data(name: str, **options: Any) -> Path:
     """The description of an explorer with its tables, from the cache or computed."""
     path = CACHE / f"{name}-{key()}.json"
     if not path.exists():
         start = time.perf_counter()
-        tables = TABLES[name]() if name in TABLES else {}
+        tables = TABLES[name](**options) if name in TABLES else {}
         if tables:
             print(f"tables of the explorer {name}: {time.perf_counter() - start:.1f} s", flush=True)
         text = json.dumps(
@@ -195,10 +203,14 @@ def data(name: str) -> Path:
 
 
 def fill(names: Iterable[str]) -> None:
-    """Compute the tables that are missing, two explorers at a time."""
-    missing = [name for name in names if not (CACHE / f"{name}-{key()}.json").exists()]
+    """Compute the tables that are missing, two at a time; those of `curves` take the longest."""
+    missing = {name for name in names if not (CACHE / f"{name}-{key()}.json").exists()}
     with ProcessPoolExecutor(2) as pool:
-        list(pool.map(data, sorted(missing, key="capacity curves".find, reverse=True)))
+        others = [pool.submit(data, name) for name in sorted(missing - {"curves"})]
+        if "curves" in missing:
+            data("curves", each=pool.map)
+        for other in others:
+            other.result()
 
 
 def stage(static: Path) -> None:
