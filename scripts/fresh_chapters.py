@@ -1,6 +1,6 @@
 """Execute the chapters with other seeds and keep what their agreements say: a fresh look at luck.
 
-python -m scripts.fresh_chapters [SHIFT]     every seed k becomes (k, SHIFT); default 1
+python -m scripts.fresh_chapters [SHIFT]     every seed k of a chapter becomes (k, SHIFT); default 1
 
 Copies run in `_build/fresh`; an agreement that is refused is noted and not raised, and the chapter
 goes on. What has finished is kept under a hash of the chapter and of `utils`: an interrupted run
@@ -23,6 +23,8 @@ from utils.fingerprint import digest, package_source
 
 FOLDER = ROOT / "_build" / "fresh"
 PRELUDE = """
+import sys
+
 import numpy as np
 import utils.agreement
 import utils.sweep
@@ -31,7 +33,9 @@ _plain, _strict, _sweep = np.random.default_rng, utils.agreement.agree, utils.sw
 
 
 def _shifted(seed=None):
-    whole = isinstance(seed, int | np.integer | list | tuple)
+    '''Theory keeps the points it integrates over: they are drawn inside `utils`.'''
+    theory = sys._getframe(1).f_globals.get("__name__", "").startswith("utils.")
+    whole = isinstance(seed, int | np.integer | list | tuple) and not theory
     return _plain([*np.atleast_1d(seed), {shift}] if whole else seed)
 
 
@@ -67,7 +71,8 @@ def look(path: Path, shift: int) -> list[dict[str, Any]]:
     source = path.read_text(encoding="utf-8")
     content = nbformat.reads(source, as_version=4)
     cells = "\n".join(cell.source for cell in content.cells)
-    kept = FOLDER / f"{path.stem}-{digest(cells, package_source(ROOT / 'utils'), str(shift))}.json"
+    key = digest(cells, package_source(ROOT / "utils"), PRELUDE, str(shift))
+    kept = FOLDER / f"{path.stem}-{key}.json"
     if kept.exists():
         return json.loads(kept.read_text(encoding="utf-8"))
     content.cells.insert(0, nbformat.v4.new_code_cell(PRELUDE.replace("{shift}", str(shift))))
