@@ -33,9 +33,9 @@ _plain, _strict, _sweep = np.random.default_rng, utils.agreement.agree, utils.sw
 
 
 def _shifted(seed=None):
-    '''Theory keeps the points it integrates over: they are drawn inside `utils`.'''
-    theory = sys._getframe(1).f_globals.get("__name__", "").startswith("utils.")
-    whole = isinstance(seed, int | np.integer | list | tuple) and not theory
+    '''Only what the page itself draws: the points that theory integrates over stay the same.'''
+    page = sys._getframe(1).f_globals.get("__name__") == "__main__"
+    whole = isinstance(seed, int | np.integer | list | tuple) and page
     return _plain([*np.atleast_1d(seed), {shift}] if whole else seed)
 
 
