@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -205,9 +206,9 @@ def joined(front: PdfReader, pieces: list[Piece], feet_of: Any, host: str) -> Pd
     return writer
 
 
-def book(names: list[str], target: Path) -> Path:
-    """Print pages of the built site into one file."""
-    with serve(HTML) as host, browser() as instance:
+def book(names: list[str], target: Path, chromium: Any = None) -> Path:
+    """Print pages of the built site into one file, with a browser of its own or one that is open."""
+    with serve(HTML) as host, nullcontext(chromium) if chromium else browser() as instance:
         pieces = []
         for name in names:
             pieces.append(printed(instance, host, name))

@@ -53,15 +53,19 @@ def test_the_first_drawing_and_every_drag_are_quick(
     chromium: Any, host: str, place: dict[str, str], name: str
 ) -> None:
     """First drawing: tables unpacked, numbers computed, figure drawn, mean of three. A drag: mean
-    of all stops of the first slider, once it has been dragged before. Time of the thread, times 4.
+    of all stops of the first slider, once it has been dragged before, the least of three rounds
+    (what shares the processor and its caches only adds). Time of the thread, times 4.
     """
     with opened(chromium, f"{host}/{place[name]}.html") as page:
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.evaluate(DRAG, name)
-        start = busy(session)
-        count = page.evaluate(DRAG, name)
-        drag = SLOWER * (busy(session) - start) / count
+        drags = []
+        for _ in range(3):
+            start = busy(session)
+            count = page.evaluate(DRAG, name)
+            drags.append(SLOWER * (busy(session) - start) / count)
+        drag = min(drags)
         page.evaluate(FIRST, name)
         start = busy(session)
         page.evaluate("() => { for (let k = 0; k < 3; k += 1) window.first(); }")

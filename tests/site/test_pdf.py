@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pypdfium2 as pdfium
@@ -25,8 +26,8 @@ CURVE = 20  # segments of a path, above those of frames and rules
 
 
 @pytest.fixture(scope="module")
-def path(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return book(PAGES, tmp_path_factory.mktemp("pdf") / "book.pdf")
+def path(site: Path, chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return book(PAGES, tmp_path_factory.mktemp("pdf") / "book.pdf", chromium)
 
 
 @pytest.fixture(scope="module")

@@ -58,3 +58,19 @@ def test_another_shape_of_the_cost_misses_by_more():
 def test_bad_input_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         passes(**{"task": "pooled, square", "n": 1, "d": 1, "L": 2} | change)
+
+
+@pytest.mark.parametrize(
+    ("task", "n", "terms"),
+    [
+        ("pooled, logistic", 7, {"features": 70}),
+        ("pooled, square", 7, {"features": 70, "gram": 7 * 7 * 10}),  # as many as the samples
+        ("pooled, square", 30, {"features": 300, "gram": 10 * 10 * 30}),
+        ("vectorized, square", 30, {"features": 1200, "gram": 30 * 30 * 40}),
+        ("attention, logistic", 7, {"features": 70, "test": 4, "softmax": 28}),
+        ("alignment, exact", 7, {"n": 7, "d": 10}),
+        ("alignment, literal", 7, {"tokens": 280}),
+    ],
+)
+def test_the_terms_are_counted_as_the_formula_says(task, n, terms):
+    assert passes(task, n=n, d=10, L=4) == {"start": 1} | terms
