@@ -207,7 +207,7 @@ def joined(front: PdfReader, pieces: list[Piece], feet_of: Any, host: str) -> Pd
 
 
 def book(names: list[str], target: Path, chromium: Any = None) -> Path:
-    """Print pages of the built site into one file, with a browser of its own or one that is open."""
+    """Print pages of the built site into one file, by a browser that is open or one of its own."""
     with serve(HTML) as host, nullcontext(chromium) if chromium else browser() as instance:
         pieces = []
         for name in names:
