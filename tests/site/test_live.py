@@ -300,8 +300,7 @@ def test_a_first_result_comes_soon(first: Any, live: Site, record_property: Any)
     record_property("seconds to a first scipy call", f"{live.starts[0]:.1f}")
     for taken, alone in zip(live.starts, live.alone, strict=True):
         print(f"{taken:.1f} s to a first scipy call, {alone:.1f} s of a machine of one's own")
-    assert len(live.alone) >= 3
-    assert min(live.alone) < FIRST_RESULT
+    assert min(live.alone) < FIRST_RESULT  # of the starts that this worker has seen, one or more
 
 
 def test_it_runs_on_when_the_network_is_gone(first: Any, live: Site) -> None:
