@@ -21,6 +21,7 @@ pytestmark = pytest.mark.xdist_group("pdf")
 
 
 PAPER, MARGINS = 297, (14, 20)  # millimetres, of A4: its height, what is free above and below
+CAPTION = 10  # millimetres of two lines of a caption, which stay with their figure
 BLANK, INK = 0.25, 240  # share of a page that may be left, grey value below which something stands
 CURVE = 20  # segments of a path, above those of frames and rules
 
@@ -89,18 +90,18 @@ def test_references_tell_the_addresses_of_their_links(pdf: PdfReader) -> None:
 
 
 def figures(page: pdfium.PdfPage) -> Iterator[float]:
-    """How far down the page each picture or drawn curve ends, as a share of its height."""
+    """The millimetres below the margin at which each picture or drawn curve ends."""
     kinds = [pdfium.raw.FPDF_PAGEOBJ_IMAGE, pdfium.raw.FPDF_PAGEOBJ_PATH]
     for thing in page.get_objects(filter=kinds):
         picture = thing.type == kinds[0]
         if picture or pdfium.raw.FPDFPath_CountSegments(thing.raw) > CURVE:
-            yield 1 - thing.get_bounds()[1] / page.get_height()
+            yield (1 - thing.get_bounds()[1] / page.get_height()) * PAPER - MARGINS[0]
 
 
 def test_no_page_is_a_quarter_blank_where_a_break_could_avoid_it(
     path: Path, pdf: PdfReader
 ) -> None:
-    """Only a figure that opens the next page, and is higher than what was left, leaves so much.
+    """Only a figure that opens the next page, with its caption higher than what was left, may.
 
     The last page of a chapter may end anywhere.
     """
@@ -112,6 +113,7 @@ def test_no_page_is_a_quarter_blank_where_a_break_could_avoid_it(
         top, bottom = (round(len(seen) * share / PAPER) for share in MARGINS)
         body = (seen.reshape(len(seen), -1)[top : len(seen) - bottom] < INK).any(axis=1)
         blank = 1 - (np.flatnonzero(body)[-1] + 1) / len(body) if body.any() else 1.0
-        if blank > BLANK and not any(end > blank for end in figures(document[number + 1])):
+        left = blank * (PAPER - sum(MARGINS)) - CAPTION
+        if blank > BLANK and not any(end > left for end in figures(document[number + 1])):
             late.append((number + 1, round(blank, 2)))
     assert sorted(late) == []
