@@ -38,3 +38,16 @@ def _fresh_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         return plain(seed)
 
     monkeypatch.setattr(np.random, "default_rng", shifted)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """With --dist loadgroup, tests that share a page or a file stay on one worker.
+
+    pytest-xdist tells groups by names of tests, which pytest 9.2 no longer lets it alter (its issue
+    1386): it would scatter them without a word, and each worker open every page.
+    """
+    if getattr(session.config.option, "loadgroup", False):
+        grouped = (item for item in session.items if item.get_closest_marker("xdist_group"))
+        for item in grouped:
+            if "@" not in item.nodeid:
+                raise pytest.UsageError(f"--dist loadgroup does not group {item.nodeid}")

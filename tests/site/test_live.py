@@ -17,7 +17,7 @@ import pytest
 
 from scripts import live_assets
 from scripts.run_notebooks import ROOT, chapters
-from tests.site.reader import SUB_PATH, Site, cell, focus, outputs, python, settled, write
+from tests.site.reader import SUB_PATH, Site, cell, crowd, focus, outputs, python, settled, write
 
 pytestmark = [
     pytest.mark.live,
@@ -134,7 +134,7 @@ def test_a_cell_costs_little_beyond_its_work(first: Any) -> None:
     }"""
     times = first.evaluate(run)
     print(f"a cell costs {times[0]:.0f} ms beyond its work, {times[12]:.0f} ms as a rule")
-    assert times[0] < OVERHEAD  # the rest is what else this machine does
+    assert times[0] < OVERHEAD * max(1.0, crowd())  # the rest is what else this machine does
 
 
 def test_the_keyboard_is_enough_and_not_trapped(first: Any) -> None:

@@ -48,10 +48,11 @@ SPARE = """() => {
         if ((seen[word.className] = (seen[word.className] ?? 0) + 1) > 2)
             word.replaceWith(...word.childNodes);
 }"""
-AXE = """rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']}).then(
+AXE = """rules => axe.run(WHERE, {runOnly: rules, resultTypes: ['violations']}).then(
     found => found.violations.map(v => [v.id, v.nodes.length, ...v.nodes.slice(0, 3).map(
     n => n.target.join(' ') + ': ' + n.failureSummary)]))"""
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+CONTRAST = {"type": "rule", "values": ["color-contrast"]}
 STOPS = """[...document.querySelectorAll(
     'a[href], button, input, select, summary, textarea, [tabindex]')].filter(
     e => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({visibilityProperty: true}))"""
@@ -85,14 +86,14 @@ CUT = """() => [...document.querySelectorAll('article pre')].filter(
     e => e.scrollWidth > e.clientWidth + 1).length"""
 
 
-def violations(page: Any, rules: Any) -> list[Any]:
-    """What axe-core finds, once the page has been stripped of what it would count again and again:
+def violations(page: Any, rules: Any, where: str = "document") -> list[Any]:
+    """What axe-core finds on a page or in a part of it, stripped of what it would count again.
 
-    the inside of formulas, which is MathJax's, and words of code beyond two of each colour.
+    That is the inside of formulas, which is MathJax's, and words of code beyond two of each colour.
     """
     page.evaluate(SPARE)
     page.evaluate((TESTS / "axe.min.js").read_text(encoding="utf-8"))
-    return page.evaluate(AXE, rules)
+    return page.evaluate(AXE.replace("WHERE", where), rules)
 
 
 def test_page_is_whole_and_alone(wide: Any) -> None:
@@ -199,7 +200,7 @@ def test_figures_are_legible_in_the_dark(dark: Any) -> None:
 def test_anyone_can_use_the_page_in_the_dark(dark: Any) -> None:
     """Only colours depend on the theme; last, for it strips the page."""
     unfold(dark)
-    assert violations(dark, {"type": "rule", "values": ["color-contrast"]}) == []
+    assert violations(dark, CONTRAST) == []
 
 
 def test_page_fits_a_telephone(phone: Any) -> None:
