@@ -203,4 +203,4 @@ def benchmark(name: str) -> tuple[Bags, Array]:
             "`make bags` fetches it again"
         )
     tokens, starts, y = parts
-    return Bags(tokens.astype(float), starts), y
+    return Bags(tokens.astype(float), starts.astype(np.intp)), y

@@ -37,7 +37,7 @@ STEP = 0.5  # of the trapezoidal rules: their error is exp(−π²/STEP) and les
 NORMAL = np.arange(-9.5, 9.51, 0.25)
 MASS = np.exp(-(NORMAL**2) / 2) / np.exp(-(NORMAL**2) / 2).sum()
 TOP, GROUPS = 48, 12  # straws drawn one by one, and groups of the others
-LARGEST_R = 40  # beyond it `Crowd` instead of `Bags`
+LARGEST_R = 40  # beyond it `Crowd` instead of `Handful`
 FAINT = 1e-3  # strengths below which a crowd of needles is seen by its sum alone
 
 
@@ -86,7 +86,7 @@ def _needle(r: float, t: Array) -> Array:
     return CubicSpline(grid, np.log(values))(t)
 
 
-class Bags:
+class Handful:
     """A net of bags: `straws` noise tokens and `needles` signal tokens, the same at every s.
 
     The TOP largest straws are exact, in order; the others stand in GROUPS groups, finer towards the
@@ -162,7 +162,7 @@ class Channel:
             nodes = np.linspace(0, self.end, 160)
             weights = [1.0 if R == L else race(L, r * r) for r in nodes]
         else:
-            bags = (Crowd if R > LARGEST_R else Bags)(L - R, R - 1)
+            bags = (Crowd if R > LARGEST_R else Handful)(L - R, R - 1)
             nodes, weights = np.linspace(0, self.end, 72), [R / L]
             for r in nodes[1:]:  # a crowd is tedious: where all are found, that is known
                 found = R > LARGEST_R and weights[-1] > 1 - 1e-10
@@ -195,7 +195,7 @@ class Channel:
         return np.where(r < self.end, inside, 0.0)
 
 
-def _rest(bags: Bags | Crowd, r: float, R: int) -> float:
+def _rest(bags: Handful | Crowd, r: float, R: int) -> float:
     """W at s = r²: one needle against the rest of the bag."""
     low, high = bags.log_e(r, R)
     weights = np.exp(_needle(r, r * r + low - high))
@@ -209,9 +209,9 @@ def channel(L: int, R: int) -> Channel:
 
 
 @lru_cache(maxsize=8)
-def _bags(straws: int, needles: int, many: bool) -> Bags | Crowd:
+def _bags(straws: int, needles: int, many: bool) -> Handful | Crowd:
     """For whole errors, which have no control variate, a crowd is twice as large."""
-    return Crowd(straws, needles, SIZE + 1) if many else Bags(straws, needles)
+    return Crowd(straws, needles, SIZE + 1) if many else Handful(straws, needles)
 
 
 def bayes_error(model: SparseTokens, strength: Array | float) -> Array:

@@ -12,7 +12,7 @@ from utils.amp import subset_weights
 from utils.crowd import Crowd
 from utils.learning import learning_thresholds, predict_learning
 from utils.model import SparseTokens
-from utils.posterior import Bags, bayes_error, channel, log_subsets
+from utils.posterior import Handful, bayes_error, channel, log_subsets
 from utils.separation import oracle_error
 
 
@@ -72,7 +72,7 @@ def test_weights_of_independent_nets_agree(L, R, monkeypatch):
 @pytest.mark.parametrize("L", [100, 2000])
 def test_forty_needles_are_a_crowd_as_well(L):
     """At the border of the two nets they agree."""
-    few, many = Bags(L - 40, 39), Crowd(L - 40, 39)
+    few, many = Handful(L - 40, 39), Crowd(L - 40, 39)
     for r in (0.3, 1.5, 3.0, 5.0):
         assert posterior._rest(few, r, 40) == pytest.approx(posterior._rest(many, r, 40), rel=3e-4)
 

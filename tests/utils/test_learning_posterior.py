@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from utils import posterior
 from utils.model import SparseTokens
-from utils.posterior import Bags, bayes_error, channel, log_subsets, race
+from utils.posterior import Handful, bayes_error, channel, log_subsets, race
 from utils.separation import oracle_error
 
 Z = 4.5
@@ -87,9 +87,9 @@ def test_area_theorem(L, R, precision):
 
 @pytest.mark.parametrize(("L", "R"), [(10, 2), (200, 2), (10**6, 2), (200, 5)])
 def test_weights_of_independent_nets_agree(L, R, monkeypatch):
-    mine, sobol = Bags(L - R, R - 1), posterior.qmc.Sobol
+    mine, sobol = Handful(L - R, R - 1), posterior.qmc.Sobol
     monkeypatch.setattr(posterior.qmc, "Sobol", lambda d, rng: sobol(d, rng=11))
-    other = Bags(L - R, R - 1)
+    other = Handful(L - R, R - 1)
     for r in (0.6, 1.5, 3.0, 5.0):
         assert posterior._rest(mine, r, R) == pytest.approx(posterior._rest(other, r, R), rel=2e-4)
 
@@ -97,13 +97,13 @@ def test_weights_of_independent_nets_agree(L, R, monkeypatch):
 def test_groups_of_straws_carry_the_exact_mean():
     """The mean weight of 10⁵ straws is e^{s/2}, of which the largest carry most at s = 9."""
     for r, precision in ((0.5, 1e-3), (1.5, 1e-2)):
-        rows, count = Bags(10**5, 0).log_weights(r)
+        rows, count = Handful(10**5, 0).log_weights(r)
         total = (count[:, None] * np.exp(rows)).sum(axis=0).mean()
         assert total == pytest.approx(10**5 * math.exp(r**2 / 2), rel=precision)
 
 
 def test_one_needle_through_the_net_is_the_race():
-    bags = Bags(199, 0)
+    bags = Handful(199, 0)
     for r in (0.5, 1.5, 3.0, 5.0):
         low, high = bags.log_e(r, 1)
         weight = float(np.exp(posterior._needle(r, r * r + low - high)).mean())
