@@ -1,13 +1,16 @@
 """Any executor gives the same bits; whatever goes wrong is named, and nothing finished is lost."""
 
+import importlib
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+import cloudpickle
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -50,6 +53,23 @@ def test_functions_of_a_notebook_reach_any_executor():
 def threads(rng):
     time.sleep(0.01)
     return max(library["num_threads"] for library in threadpool_info())
+
+
+def test_a_function_and_what_it_imports_travel_to_where_their_modules_are_not(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "my_own").mkdir()
+    (tmp_path / "my_own" / "parts.py").write_text("def twice(x):\n    return 2 * x\n")
+    words = "from my_own.parts import twice\n\ndef trial(rng):\n    return twice(21)\n"
+    (tmp_path / "my_own" / "trials.py").write_text(words)
+    monkeypatch.syspath_prepend(tmp_path)
+    packed = worker.pack(importlib.import_module("my_own.trials").trial)
+    assert "my_own" not in cloudpickle.list_registry_pickle_by_value()
+    there = "import pickle, sys; print(pickle.load(sys.stdin.buffer)(rng=None))"
+    command = [sys.executable, "-c", there]
+    assert subprocess.run(command, input=packed, capture_output=True).stdout == b"42\n"
+    for name in [name for name in sys.modules if name.startswith("my_own")]:
+        monkeypatch.delitem(sys.modules, name)
 
 
 def test_trials_side_by_side_compute_in_one_thread_each():

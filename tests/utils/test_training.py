@@ -133,6 +133,35 @@ def test_steps_meet_the_flow(loss):
 
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-4)
+def test_an_exact_step_adds_the_noise_of_the_other_directions():
+    """Beyond the frame of three, d − 3 directions add |k|², |s|² and ⟨s, k⟩ each, given the bag."""
+    model, d, rates = SparseTokens(6, 2, 2.0, 0.4), 6, Rates(3.0, 2.0, 1.0)
+    start = 1.5 * np.eye(d)[1], np.array([0.8, 0.3, 0.6, *np.zeros(d - 3)])
+    rows, due = [], []
+    for seed in range(1000):
+        path = training._exact(
+            model, d, 1, np.random.default_rng([5, seed]), "logistic", rates, *start
+        )
+        (q, w, b), (new_q, new_w, _) = path
+        X, y, _ = model.sample(1, 3, np.random.default_rng([5, seed]))
+        s = softmax(X[0] @ q)
+        score = s @ X[0] @ w
+        k, g = s * (X[0] @ w - score), -y[0] * expit(-y[0] * (score + b)) / d
+        in_q, in_w = q - rates.q * g * (k @ X[0]), w - rates.w * g * (s @ X[0])
+        beyond = [
+            new_q @ new_q - in_q @ in_q,
+            new_w @ new_w - in_w @ in_w,
+            new_q @ new_w - in_q @ in_w,
+        ]
+        rows.append(beyond / g**2 / [rates.q**2, rates.w**2, rates.q * rates.w])
+        due.append((d - 3) * np.array([k @ k, s @ s, s @ k]))
+    agree(np.zeros(3), np.subtract(rows, due), claim="exact-noise")
+    with pytest.raises(AgreementError):
+        agree(np.zeros(3), np.subtract(rows, np.multiply(1.2, due)), claim="exact-noise-corrupted")
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-4)
 def test_exact_steps_have_the_law_of_dense_ones():
     """At d = 12, where the dimension matters, after 36 steps; another law is refused."""
     model, names = SparseTokens(6, 2, 2.0, 0.4), ("query_cos", "query_norm", "readout_norm", "bias")

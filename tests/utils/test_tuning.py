@@ -31,7 +31,11 @@ def test_descent_ends_where_no_step_helps():
 
 
 def test_descent_stays_inside():
-    assert descend(lambda p: -sum(p), (0, 0), (-2, -3), (4, 1), (4, 1)) == (4, 1)
+    def slope(place):
+        assert -2 <= place[0] <= 4 and -3 <= place[1] <= 1
+        return -sum(place)
+
+    assert descend(slope, (0, 0), (-2, -3), (4, 1), (4, 1)) == (4, 1)
 
 
 @pytest.mark.slow
