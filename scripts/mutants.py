@@ -3,7 +3,8 @@
 The changes are listed in `tests/mutants.toml`, by module. Each is applied to a copy of the project;
 there the tests that the list names (`by`), then the fast and last the slow tests of the module run
 until one fails. Writes `benchmarks/MUTANTS.md`; fails if a mutant survives. Names of modules
-restrict the run, and then nothing is written.
+restrict the run, and then nothing is written. Two mutants are judged at a time; what they cost is
+told in CPU minutes, which do not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import current_process, get_context
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -69,6 +71,13 @@ def listed(names: list[str]) -> list[Mutant]:
     return [Mutant(module, **entry) for module in chosen for entry in table[module]]
 
 
+class Verdict(NamedTuple):
+    """The first test that fails under a mutant, or None; and the CPU seconds that it took."""
+
+    killer: str | None
+    seconds: float
+
+
 class Killer:
     """A plugin of pytest that keeps the first failure."""
 
@@ -88,12 +97,16 @@ def out_of_time(*_: object) -> None:
     raise TimeoutError
 
 
-def judge(mutant: Mutant) -> tuple[str | None, float]:
-    """The first test that fails under the mutant, or None; and the seconds it took.
+def judge(mutant: Mutant) -> Verdict:
+    """Try the tests of a mutant, the likeliest killer first.
 
     Runs in a process of its own, forked after the libraries have been imported and `utils` has not.
     """
-    start, killer = time.perf_counter(), Killer()
+    killer = Killer()
+
+    def verdict(name: str | None) -> Verdict:
+        return Verdict(name, sum(os.times()[:4]))
+
     current_process()._config["daemon"] = False  # or no test could start a process
     signal.signal(signal.SIGALRM, out_of_time)
     with tempfile.TemporaryDirectory() as place:
@@ -115,35 +128,38 @@ def judge(mutant: Mutant) -> tuple[str | None, float]:
                     options = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
                     code = pytest.main([*options, *words], plugins=[killer])
                     if code not in (0, 5):
-                        return killer.name or "the import", time.perf_counter() - start
+                        return verdict(killer.name or "the import")
             except TimeoutError:
-                return f"no end within {LIMIT} s", time.perf_counter() - start
+                return verdict(f"no end within {LIMIT} s")
             finally:
                 signal.alarm(0)
                 os.chdir(ROOT)
-    return None, time.perf_counter() - start
+    return verdict(None)
 
 
-def run(mutants: list[Mutant]) -> list[tuple[str | None, float]]:
-    """The killer of each mutant and the seconds it took."""
+def run(mutants: list[Mutant]) -> list[Verdict]:
+    """What became of each mutant."""
     for name in LIBRARIES:
         import_module(name)
     found = []
     with get_context("fork").Pool(COPIES, maxtasksperchild=1) as pool:
         for mutant, answer in zip(mutants, pool.imap(judge, mutants, chunksize=1), strict=True):
             found.append(answer)
-            print(f"{answer[1]:5.1f} s  {mutant.module}: {mutant.new!r}: {answer[0] or 'SURVIVES'}")
+            said = f"{mutant.module}: {mutant.new!r}: {answer.killer or 'SURVIVES'}"
+            print(f"{answer.seconds:5.1f} s  {said}", flush=True)
     return found
 
 
-def report(mutants: list[Mutant], found: list[tuple[str | None, float]], seconds: float) -> str:
-    alive = sum(killer is None for killer, _ in found)
+def report(mutants: list[Mutant], found: list[Verdict]) -> str:
+    """The page of all mutants and what noticed them."""
+    alive = sum(verdict.killer is None for verdict in found)
+    minutes = sum(verdict.seconds for verdict in found) / 60
     lines = [
         "# Mutants",
         "",
         f"{len(mutants)} small changes of `utils`, one at a time: {len(mutants) - alive} noticed",
-        f"by the unit tests, {alive} not, in {seconds / 60:.0f} minutes. `make mutants` wrote this",
-        "page from `tests/mutants.toml`.",
+        f"by the unit tests, {alive} not, in {minutes:.0f} minutes of one core; {COPIES} are judged",
+        "at a time. `make mutants` wrote this page from `tests/mutants.toml`.",
         "",
         "| module | the code | becomes | noticed by |",
         "| --- | --- | --- | --- |",
@@ -153,9 +169,9 @@ def report(mutants: list[Mutant], found: list[tuple[str | None, float]], seconds
         joined = " ".join(text.split()).replace("|", "\\|")
         return f"`{joined}`"
 
-    for mutant, (name, _) in zip(mutants, found, strict=True):
-        judge = cell(name) if name else "**nothing**"
-        lines.append(f"| {mutant.module} | {cell(mutant.old)} | {cell(mutant.new)} | {judge} |")
+    for mutant, (killer, _) in zip(mutants, found, strict=True):
+        by = cell(killer) if killer else "**nothing**"
+        lines.append(f"| {mutant.module} | {cell(mutant.old)} | {cell(mutant.new)} | {by} |")
     return "\n".join(lines) + "\n"
 
 
@@ -165,9 +181,9 @@ def main() -> int:
         mutant.source()
     found = run(mutants)
     seconds = time.perf_counter() - start
-    alive = [m for m, (name, _) in zip(mutants, found, strict=True) if name is None]
+    alive = [m for m, (killer, _) in zip(mutants, found, strict=True) if killer is None]
     if not sys.argv[1:]:
-        REPORT.write_text(report(mutants, found, seconds), encoding="utf-8")
+        REPORT.write_text(report(mutants, found), encoding="utf-8")
     for mutant in alive:
         print(f"survives in {mutant.module}: {mutant.old!r} -> {mutant.new!r}")
     print(f"{len(mutants)} mutants, {len(alive)} alive, {seconds:.0f} s")
