@@ -158,7 +158,7 @@ def report(mutants: list[Mutant], found: list[Verdict]) -> str:
         "# Mutants",
         "",
         f"{len(mutants)} small changes of `utils`, one at a time: {len(mutants) - alive} noticed",
-        f"by the unit tests, {alive} not, in {minutes:.0f} minutes of one core; {COPIES} are judged",
+        f"by the unit tests, {alive} not, in {minutes:.0f} minutes of one core. {COPIES} are tried",
         "at a time. `make mutants` wrote this page from `tests/mutants.toml`.",
         "",
         "| module | the code | becomes | noticed by |",
