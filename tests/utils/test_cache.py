@@ -338,11 +338,15 @@ def test_a_finished_sweep_of_ten_thousand_trials_resumes_at_once(tmp_path):
         return {"value": rng.random()}
 
     options = {"grid": {"a": range(100)}, "trials": 100, "seed": 0, "n_jobs": 1, "cache": tmp_path}
-    first = sweep(draw, **options).values("value")
     start = time.process_time()
-    again = sweep(draw, **options).values("value")
-    assert time.process_time() - start < 1
-    np.testing.assert_array_equal(first, again)
+    first = sweep(draw, **options).values("value")
+    at_first, seconds = time.process_time() - start, []
+    for _ in range(3):
+        start = time.process_time()
+        again = sweep(draw, **options).values("value")
+        seconds.append(time.process_time() - start)
+        np.testing.assert_array_equal(first, again)
+    assert 2 * min(seconds) < at_first  # a seventh, on a machine at rest
 
 
 def test_a_full_disk_is_said(tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -187,12 +186,12 @@ def test_an_unsolved_equation_is_not_returned(monkeypatch):
     assert caught.value.estimate.cos == pytest.approx(math.sqrt(0.5))
 
 
-def test_a_curve_is_quick():
+def test_a_curve_makes_its_tables_once():
     learning._curve.cache_clear()
     channel.cache_clear()
-    model, start = SparseTokens(10**6, 1, 8.0, 0.5), time.process_time()
+    model = SparseTokens(10**6, 1, 8.0, 0.5)
     curve = [predict_learning(model, alpha) for alpha in np.logspace(-1, 3, 100)]
-    assert time.process_time() - start < 3  # 1 s on a quiet machine
+    assert learning._curve.cache_info().misses == channel.cache_info().misses == 1
     assert (np.diff([one.cos for one in curve]) > 0).all()
 
 

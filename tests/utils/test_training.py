@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import fields, replace
 
 import numpy as np
@@ -257,8 +256,9 @@ def test_bad_input_is_refused(name, options):
 
 
 @pytest.mark.slow
-def test_a_trajectory_is_quick():
-    for L, θ, allowed in ((10, 4.0, 2.0), (100, 5.0, 20.0)):
-        start = time.process_time()
-        predict_training(SparseTokens(L, 1, θ, 0.5), np.linspace(0, 12, 25), **RATES)
-        assert time.process_time() - start < allowed  # .6 and 2 s on a quiet machine
+@pytest.mark.parametrize(("L", "theta"), [(10, 4.0), (100, 5.0)])
+def test_a_trajectory_asks_for_few_drifts(L, theta, monkeypatch):
+    calls = []
+    monkeypatch.setattr(training, "drift", lambda *a: calls.append(len(calls)) or drift(*a))
+    predict_training(SparseTokens(L, 1, theta, 0.5), np.linspace(0, 12, 25), **RATES)
+    assert 0 < len(calls) < 600  # 334 and 418: seconds, and not minutes
