@@ -126,11 +126,11 @@ def test_bad_input_is_refused(name, options):
 
 @pytest.mark.slow
 def test_the_memory_of_a_large_run_is_bounded():
-    """L = 20, d = 200, α = 4: 13 MB of tokens, and little beside them."""
+    """L = 20, d = 400, α = 4: 51 MB of tokens, and little beside them."""
     tracemalloc.start()
     model = SparseTokens(20, 1, 5.0, 0.5)
-    run = simulate_descent(model, 200, 4.0, [0, 60], np.random.default_rng(0), **RATES)
+    run = simulate_descent(model, 400, 4.0, [0, 60], np.random.default_rng(0), **RATES)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 3 * 800 * 20 * 200 * 4
+    assert peak < 3 * 1600 * 20 * 400 * 4
     assert run[-1].train_loss < 0.1 < run[0].train_loss
