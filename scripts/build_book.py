@@ -28,7 +28,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from scripts import live_pages
+from scripts import explore_data, live_pages
 from scripts.browser_assets import SITE
 from scripts.ledger import ledger_page, mark_agreements
 from scripts.run_notebooks import ROOT, run, write
@@ -55,6 +55,10 @@ FLOW = [  # the order of the modules on the page of functions; others follow by 
     *("planning", "sweep", "execute", "worker", "cache", "fingerprint", "results"),
     *("agreement", "figures"),
 ]
+SPHINX = """import gc, sys
+gc.disable()  # a sixth of the time goes into looking for garbage, of which there is little
+from sphinx.cmd.build import main
+sys.exit(main(sys.argv[1:]))"""
 VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
 
 
@@ -229,11 +233,7 @@ def stage(pages: list[str], stored: bool = False) -> None:
         stage_api(SOURCE)
     for name in ("_static", "_ext"):
         shutil.copytree(ROOT / name, SOURCE / name, ignore=shutil.ignore_patterns("__pycache__"))
-    texts = (path.read_text() for kind in ("ipynb", "md") for path in SOURCE.rglob(f"*.{kind}"))
-    if any("data-explorer" in text for text in texts):
-        from scripts import explore_data
-
-        explore_data.stage(SOURCE / "_static")
+    explore_data.stage_modules(SOURCE / "_static")
     shutil.copytree(SITE, SOURCE / "_vendor" / "site")
     records = {
         stem: json.loads(copy.with_suffix(".json").read_text()) for stem, copy in copies.items()
@@ -241,27 +241,37 @@ def stage(pages: list[str], stored: bool = False) -> None:
     live_pages.stage(SOURCE, notebooks, {stem: r.get("each", []) for stem, r in records.items()})
 
 
-def sphinx(builder: str, target: Path) -> int:
-    """Run Sphinx from scratch, in which every warning is an error; its exit code."""
+def sphinx(builder: str, target: Path) -> subprocess.Popen[bytes]:
+    """Start Sphinx from scratch; every warning is an error."""
     command = [Path(sys.executable).with_name("jupyter-book"), "config", "sphinx", SOURCE]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(target, ignore_errors=True)
-    words = [sys.executable, "-m", "sphinx", "-b", builder, "-q", "-W", "--keep-going", "-E"]
+    words = [sys.executable, "-c", SPHINX, "-b", builder, "-q", "-W", "--keep-going", "-E"]
     environment = os.environ | {"PYTHONPATH": str(SOURCE / "_ext")}
-    doctrees = BUILD / "doctrees"
-    return subprocess.run([*words, "-d", doctrees, SOURCE, target], env=environment).returncode
+    return subprocess.Popen([*words, "-d", BUILD / "doctrees", SOURCE, target], env=environment)
+
+
+def explored() -> bool:
+    """Whether a page of the staged book has an explorer."""
+    pages = (path for kind in ("ipynb", "md") for path in SOURCE.rglob(f"*.{kind}"))
+    return any("data-explorer" in page.read_text(encoding="utf-8") for page in pages)
 
 
 def build() -> None:
-    """The site."""
-    if sphinx("html", HTML):
+    """The site; the tables of its explorers are computed beside Sphinx, which takes one core."""
+    with sphinx("html", HTML) as pages:
+        if explored():
+            explore_data.fill(explore_data.EXPLORERS)
+    if pages.returncode:
         raise SystemExit("the site was not built: every warning above is an error")
+    if explored():
+        explore_data.stage_tables(HTML / "_static")
 
 
 def check_links() -> int:
     """Ask every address that the book names, whether it answers; the stored notebooks will do."""
     stage(toc_pages(), stored=True)
-    return sphinx("linkcheck", BUILD / "linkcheck")
+    return sphinx("linkcheck", BUILD / "linkcheck").wait()
 
 
 def main() -> None:
@@ -269,6 +279,7 @@ def main() -> None:
     pages = toc_pages()
     stage(pages, stored="--stored" in sys.argv[1:])
     key = tree_digest(SOURCE, ROOT / "utils") + digest((ROOT / "locks" / "book.txt").read_bytes())
+    key += explore_data.key()
     index = HTML / "index.html"
     complete = STAMP.exists() and STAMP.read_text() == key
     if not (complete and all((HTML / f"{page}.html").exists() for page in pages)):

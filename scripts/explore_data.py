@@ -213,15 +213,19 @@ def fill(names: Iterable[str]) -> None:
             other.result()
 
 
-def stage(static: Path) -> None:
-    """Put modules, style and data of all explorers beside the other static files of the site."""
+def stage_modules(static: Path) -> None:
+    """Put the modules and the style of all explorers beside the other static files of the site."""
     target = static / "explorers"
     target.mkdir(parents=True, exist_ok=True)
     for path in [*FOLDER.glob("*.mjs"), *FOLDER.glob("*.css")]:
         shutil.copy(path, target)
+
+
+def stage_tables(static: Path) -> None:
+    """Put the data of all explorers beside their modules; computed, if need be."""
     fill(EXPLORERS)
     for name in EXPLORERS:
-        shutil.copy(data(name), target / f"{name}.json")
+        shutil.copy(data(name), static / "explorers" / f"{name}.json")
 
 
 if __name__ == "__main__":
