@@ -77,12 +77,11 @@ def wide(request: pytest.FixtureRequest, chromium: Any, host: str) -> Iterator[A
         yield page
 
 
-@pytest.fixture(scope="module", params=of_each(SEEN))
-def dark(request: pytest.FixtureRequest, chromium: Any, host: str) -> Iterator[Any]:
-    """A page on a wide screen, in the dark."""
-    with opened(chromium, f"{host}/{request.param}.html", theme="dark") as page:
-        page.name = request.param
-        yield page
+@pytest.fixture
+def dark(wide: Any) -> Any:
+    """The same page once its reader has chosen the dark."""
+    wide.evaluate("() => { document.documentElement.dataset.theme = 'dark' }")
+    return wide
 
 
 @pytest.fixture(scope="module", params=of_each(SEEN))

@@ -169,7 +169,7 @@ def test_paper_shows_everything(wide: Any) -> None:
 
 
 def test_anyone_can_use_the_page(wide: Any) -> None:
-    """WCAG 2.2 AA by axe-core; last of the wide tests, for it strips the page."""
+    """WCAG 2.2 AA by axe-core; last of the tests in the light, for it strips the page."""
     unfold(wide)
     assert violations(wide, WCAG) == []
 
@@ -198,7 +198,7 @@ def test_figures_are_legible_in_the_dark(dark: Any) -> None:
 
 
 def test_anyone_can_use_the_page_in_the_dark(dark: Any) -> None:
-    """Only colours depend on the theme; last, for it strips the page."""
+    """Only colours depend on the theme."""
     unfold(dark)
     assert violations(dark, CONTRAST) == []
 
