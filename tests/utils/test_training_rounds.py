@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from utils.agreement import AgreementError, agree
 from utils.alignment import predict_alignment
@@ -27,6 +28,37 @@ def test_fresh_rounds_meet_their_prediction(kind):
     sharper = predict_rounds(model, 1.0, 3, kind=kind, sharpness=3.0)
     with pytest.raises(AgreementError):
         agree(sharper, runs, sizes=sizes, claim="fresh-rounds-corrupted")
+
+
+@pytest.mark.false_alarm(1e-4)
+def test_the_second_round_against_tokens_in_the_space_of_query_and_readout():
+    """d → ∞ term by term: means over tokens of three entries, and noise of the size of the rest."""
+    model, T, rng = SparseTokens(5, 1, 3.0, 0.8), 4.0, np.random.default_rng(0)
+    cos, ours = predict_rounds(model, 1.0, 2, sharpness=T)
+
+    def step(vector_of):
+        """The step over fresh bags: along the three axes, and its noise elsewhere."""
+        X, y, _ = model.sample(10_000, 3, rng)
+        weights, pull = vector_of(X), (y > 0) - model.pi
+        mean = np.mean(pull[:, None] * np.einsum("nl,nld->nd", weights, X), axis=0)
+        return mean, np.sqrt(np.mean(pull**2 * (weights**2).sum(axis=1)))
+
+    def second():
+        q = T * np.array([cos, np.sqrt(1 - cos**2), 0.0])
+        (along, across, _), noise = step(lambda X: softmax(X @ q, axis=1))
+        w = np.array([along, across, noise]) / np.sqrt(along**2 + across**2 + noise**2)
+
+        def k(X):
+            s, v = softmax(X @ q, axis=1), X @ w
+            return s * (v - (s * v).sum(axis=1, keepdims=True))
+
+        mean, noise = step(k)
+        return mean[0] / np.sqrt(mean @ mean + noise**2)
+
+    found = [second() for _ in range(20)]
+    agree(ours, found, claim="second-round")
+    with pytest.raises(AgreementError):
+        agree(1.1 * ours, found, claim="second-round-corrupted")
 
 
 def test_first_readout_is_pooling():
