@@ -70,6 +70,7 @@ pdf: .venv/test book
 
 slow-line: .venv/test book
 	@$(BIN)/python -m scripts.slow_line
+	@$(BIN)/python -m scripts.explorer_speed
 
 screenshots: .venv/test book
 	@$(BIN)/python -m scripts.screenshots $(PAGES)

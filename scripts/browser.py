@@ -98,7 +98,7 @@ def settle(page: Any) -> None:
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.wait_for_function(
         "() => !document.querySelector('[data-explorer]:not([data-ready])')",
-        timeout=20_000,
+        timeout=180_000,
     )
 
 
@@ -120,6 +120,7 @@ def opened(
         color_scheme=theme,
         reduced_motion="reduce",
     )
+    context.set_default_timeout(180_000)  # a guard: a machine may be busy
     context.add_init_script(f"localStorage.mode = '{theme}'; localStorage.theme = '{theme}';")
     page = context.new_page()
     page.requests_seen, page.failures, page.complaints = [], [], []

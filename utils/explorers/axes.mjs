@@ -17,11 +17,13 @@ export const ticksOf = ({ domain: [low, high], log, ticks }, room) => {
   return range(Math.floor(high / step + 1e-9) - first + 1).map((k) => Math.abs(first + k) < 1e-9 ? 0 : (first + k) * step);
 };
 
-export const along = (xs, ys, x, log) => {
+// A curve at x: straight between its points, as it is drawn on its axes, logarithmic or not.
+export const along = (xs, ys, x, log, steep) => {
   if (!(x >= Math.min(xs[0], xs.at(-1)) - 1e-12 && x <= Math.max(xs[0], xs.at(-1)) + 1e-12)) return null;
   let k = 0;
   while (k < xs.length - 2 && x > xs[k + 1]) k += 1;
   const f = log ? Math.log : (v) => v, t = (f(x) - f(xs[k])) / (f(xs[k + 1]) - f(xs[k]));
   if (!Number.isFinite(ys[k]) || !Number.isFinite(ys[k + 1]) || ys[k] === null || ys[k + 1] === null) return null;
+  if (steep && ys[k] > 0 && ys[k + 1] > 0) return ys[k] * (ys[k + 1] / ys[k]) ** t;
   return ys[k] + t * (ys[k + 1] - ys[k]);
 };

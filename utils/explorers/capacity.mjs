@@ -1,4 +1,5 @@
 // Chapter 6: how many samples the readout can separate, from tables at the sliders' stops.
+import { along } from "./axes.mjs";
 import { explorer } from "./frame.mjs";
 import { index, tables } from "./tables.mjs";
 import { orNull, show } from "./words.mjs";
@@ -19,6 +20,11 @@ export const compute = ({ theta, cos, T, pi }, { attention, pooled }) => {
     how: "Computed beforehand at these settings, right to 0.1 %; straight lines in between.",
   };
 };
+
+// Attention's capacity between the stops, as it is drawn.
+export const read = ({ by_cosine, by_sharpness }, cos, T) => ({
+  by_cosine: along(COSINES, by_cosine, cos, false, true), by_sharpness: along(SHARPNESSES, by_sharpness, T, true, true),
+});
 
 const here = (values, { cos }) => values.by_cosine[Math.round(8 * cos)];
 

@@ -23,7 +23,10 @@ export const compute = (p, data) => {
 };
 
 const ALPHAS = [...new Set([...geomspace(0.25, 64, 33).map((a) => +a.toPrecision(10)), ...BUDGETS])].sort((a, b) => a - b);
-const inLogs = (ys) => smooth(BUDGETS.map(Math.log), ys.slice(0, 7).map((y) => Math.log(Math.max(y, 1e-9))), ALPHAS.map(Math.log)).map(Math.exp);
+const inLogs = (ys, alphas = ALPHAS) => smooth(BUDGETS.map(Math.log), ys.slice(0, 7).map((y) => Math.log(Math.max(y, 1e-9))), alphas.map(Math.log)).map(Math.exp);
+
+// Errors and losses at any number of samples, as they are drawn.
+export const read = (values, alpha) => Object.fromEntries(KINDS.flatMap(([kind]) => ["error", "loss"].map((what) => [`${kind}/${what}`, inLogs(values[kind][what], [alpha])[0]])));
 
 // Where attention's error falls below pooling's, or rises above it.
 const crossing = (a, b) => {
@@ -32,29 +35,37 @@ const crossing = (a, b) => {
   return k < 0 ? null : ALPHAS[k - 1] * (ALPHAS[k] / ALPHAS[k - 1]) ** (gap[k - 1] / (gap[k - 1] - gap[k]));
 };
 
-const pair = (values) => [inLogs(values.attention.error), inLogs(values.pooled.error)];
+// The curves between the budgets and where two of them cross, once for each set of values.
+let kept = {};
+const smoothed = (values) => {
+  if (kept.values !== values) {
+    const [errors, losses] = ["error", "loss"].map((what) => Object.fromEntries(KINDS.map(([kind]) => [kind, inLogs(values[kind][what])])));
+    kept = { values, errors, losses, cross: crossing(errors.attention, errors.pooled) };
+  }
+  return kept;
+};
 
 export const render = explorer({
   panels: [{ title: "test error against samples", height: 280 }, { title: "training loss against samples", height: 280 }],
   draw: ([errors, losses], values) => {
+    const drawn = smoothed(values), { cross } = drawn;
     const x = { label: "readout samples per dimension α", short: "α", domain: [0.25, 64], log: true };
     const floor = 0.7 * Math.min(...KINDS.map(([kind]) => Math.min(...values[kind].error)));
     errors.begin({ x, y: { label: "test error", domain: [Math.max(1e-4, floor), 0.6], log: true, precise: (v) => percent(v, 3) } });
     for (const [kind, color] of KINDS) {
-      errors.line(kind, ALPHAS, inLogs(values[kind].error), color);
+      errors.line(kind, ALPHAS, drawn.errors[kind], color);
       errors.line(`${kind}, all the data in the world`, [0.25, 64], [values[kind].error[7], values[kind].error[7]], color, { dash: true, width: 1, legend: false, read: false });
     }
-    const cross = crossing(...pair(values));
-    if (cross) errors.mark(cross, "attention crosses pooling", "ink", { top: 215 });
+    if (cross) errors.mark(cross, "attention crosses pooling", "ink", { top: 190 });
     errors.end();
     const most = Math.max(...KINDS.map(([kind]) => Math.max(...values[kind].loss.slice(0, 7))));
     losses.begin({ x, y: { label: "training loss", domain: [0, most * 1.05] } });
-    for (const [kind, color] of KINDS) losses.line(kind, ALPHAS, inLogs(values[kind].loss), color);
+    for (const [kind, color] of KINDS) losses.line(kind, ALPHAS, drawn.losses[kind], color);
     losses.end();
   },
   numbers: (values) => KINDS.map(([kind, color]) => [`${kind}, α → ∞`, percent(values[kind].error[7], 3), color]),
   sentence: (values) => {
-    const cross = crossing(...pair(values)), last = values.attention.error[7] < values.pooled.error[7];
+    const { cross } = smoothed(values), last = values.attention.error[7] < values.pooled.error[7];
     const story = cross ? `Attention's error crosses pooling's near ${show(cross, 2)} samples per dimension` : `Attention is ${last ? "better" : "worse"} than pooling at every budget`;
     return `${story}; with all the data in the world attention errs on ${percent(values.attention.error[7])}, pooling on ${percent(values.pooled.error[7])}, the vectorized model on ${percent(values.vectorized.error[7])}. The query is given: its samples are not counted.`;
   },

@@ -2,13 +2,16 @@
 // `compute`, which gives in a browser what its Python function gives with a kernel, and `render`,
 // made by `explorer`.
 import { node, Panel, SVG } from "./panel.mjs";
-import { escape, show } from "./words.mjs";
+import { show } from "./words.mjs";
 
 const make = (name, attributes = {}, ...children) => {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
+};
+const write = (made, text) => { // words that stand already are not set again
+  if (made.textContent !== text) made.textContent = text;
 };
 
 const save = (figure, name) => { // one SVG with its colours written out
@@ -69,9 +72,11 @@ export const explorer = (definition) => ({ model, el }) => {
     const words = make("label", { for: id }, symbol, ` ${slider.label}`);
     knobs.append(make("div", { class: "explorer-knob" }, words, value, input));
     controls.set(slider.name, () => {
-      input.value = nearest(slider.stops, params[slider.name]);
-      value.textContent = label(slider, params[slider.name]);
-      input.setAttribute("aria-valuetext", `${value.textContent}, ${slider.label}`);
+      const at = nearest(slider.stops, params[slider.name]), text = label(slider, params[slider.name]);
+      if (+input.value !== at) input.value = at;
+      if (value.textContent === text) return;
+      value.textContent = text;
+      input.setAttribute("aria-valuetext", `${text}, ${slider.label}`);
     });
     input.addEventListener("input", () => {
       params[slider.name] = slider.stops[+input.value];
@@ -127,10 +132,16 @@ export const explorer = (definition) => ({ model, el }) => {
     definition.draw(panels, values, values.of, state);
     const rows = definition.numbers?.(values, values.of) ?? [];
     numbers.hidden = !rows.length;
-    numbers.innerHTML = rows.map(([name, text, color]) => `<div><dt class="c-${color ?? "ink"}">${escape(name)}</dt><dd>${escape(text)}</dd></div>`).join("");
+    while (numbers.children.length > rows.length) numbers.lastChild.remove();
+    rows.forEach(([name, text, color], i) => {
+      const row = numbers.children[i] ?? numbers.appendChild(make("div", {}, make("dt"), make("dd"))), look = `c-${color ?? "ink"}`;
+      if (row.firstChild.className !== look) row.firstChild.className = look;
+      write(row.firstChild, name);
+      write(row.lastChild, text);
+    });
     const sentence = definition.sentence(values, values.of, state);
-    spoken.textContent = sentence;
-    status.textContent = values.how;
+    write(spoken, sentence);
+    write(status, values.how);
     clearTimeout(saying);
     saying = setTimeout(() => { live.textContent = sentence; }, 600);
   };

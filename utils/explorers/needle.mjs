@@ -57,7 +57,7 @@ export const render = explorer({
   panels: [{ title: "projections of the tokens", height: 210 }, { title: "softmax weights", height: 210 }],
   draw: ([above, below], values, { L, theta }) => {
     const x = { label: "token", domain: [0, L + 1] };
-    const low = Math.min(-3, ...values.height), high = Math.max(3, theta + 1, ...values.height);
+    const low = 1.04 * Math.min(-3, ...values.height), high = 1.04 * Math.max(3, theta + 1, ...values.height);
     two(above, values, L, values.height, x, { label: "projection on ξ", domain: [low, high] });
     two(below, values, L, values.weight, x, { label: "softmax weight", domain: [0, Math.max(...values.weight) * 1.05] });
   },

@@ -20,7 +20,7 @@ export const render = explorer({
   panels: [{ title: "cosines with the signal against α₀", height: 270 }, { title: "the parts of the query", height: 270 }],
   draw: ([cosines, parts], values, { alpha0 }) => {
     cosines.begin({ x: { label: "samples per dimension α₀", short: "α₀", domain: [0.1, 100], log: true }, y: { label: "cosine with ξ", domain: [Math.min(0, ...values.query) < -0.01 ? -1 : 0, 1.02] } });
-    cosines.mark(alpha0, "α₀", "ink", { top: 200 });
+    cosines.mark(alpha0, "α₀", "ink", { top: 180 });
     cosines.line("zero", [0.1, 100], [0, 0], "muted", { width: 1, legend: false, read: false });
     cosines.line("query", ALPHAS, values.query, "attention");
     cosines.line("readout", ALPHAS, values.readout, "vectorized", { dash: true });
@@ -28,16 +28,17 @@ export const render = explorer({
     cosines.end();
     const { norm, signal, echo, noise, overlap, readout_cos: c } = values, s = Math.sqrt(1 - c * c);
     const unit = norm || 1, arrows = [
-      [[signal / unit, 0], "attention", "signal", { dy: 16 }],
-      [[(echo * c) / unit, (echo * s) / unit], "vectorized", "echo", {}],
-      [[0, noise / unit], "noise", "noise", { dx: 6, anchor: "start" }],
-      [[overlap / unit, Math.sqrt(Math.max(0, 1 - (overlap / unit) ** 2))], "ink", "query", {}],
+      [[signal / unit, 0], "attention", "signal"],
+      [[(echo * c) / unit, (echo * s) / unit], "vectorized", "echo"],
+      [[0, noise / unit], "noise", "noise"],
+      [[overlap / unit, Math.sqrt(Math.max(0, 1 - (overlap / unit) ** 2))], "ink", "query"],
     ];
     const reach = Math.max(1, ...arrows.flatMap(([[x, y]]) => [Math.abs(x), Math.abs(y)])) * 1.1;
-    parts.begin({ x: { label: "along ξ, in units of |q|", domain: [-reach, reach] }, y: { label: "across ξ", domain: [-reach, reach] } });
+    const wide = reach * parts.shape, x = { label: "along ξ, in units of |q|", domain: [-wide, wide] }; // angles are true
+    parts.begin({ x, y: { label: "across ξ", domain: [-reach, reach] } });
     parts.line("axis", [0, 0], [-reach, reach], "muted", { width: 1, legend: false, read: false });
-    parts.line("axis", [-reach, reach], [0, 0], "muted", { width: 1, legend: false, read: false });
-    for (const [tip, color, name, where] of arrows) parts.arrow([0, 0], tip, color, name, where);
+    parts.line("axis", [-wide, wide], [0, 0], "muted", { width: 1, legend: false, read: false });
+    for (const [tip, color, name] of arrows) parts.arrow([0, 0], tip, color, name);
     parts.end();
   },
   numbers: (v) => [

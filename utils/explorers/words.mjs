@@ -16,5 +16,3 @@ export const show = (x, digits = 3) => {
 };
 export const percent = (x, digits = 2) => (x === null ? "–" : `${show(100 * x, digits)}\u00a0%`);
 export const orNull = (x) => (Number.isFinite(x) ? x : null);
-
-export const escape = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
