@@ -21,7 +21,7 @@ from tests.site.sliders import (
     random_settings,
     resolution,
 )
-from utils.explore import values
+from utils.explore import bundle, values
 from utils.explore_values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
 
 POINTS = 1000
@@ -30,6 +30,20 @@ EXACT = 1e-9
 
 def test_every_explorer_has_a_page(place: dict[str, str]) -> None:
     assert set(place) == set(EXPLORERS)
+
+
+LOADED = """async (text) => {
+    const address = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+    return typeof (await import(address)).default.render;
+}"""
+
+
+@pytest.mark.parametrize("name", sorted(EXPLORERS))
+def test_what_a_widget_carries_is_a_module(chromium: Any, name: str) -> None:
+    """All files of a figure in one: two of them that use a name twice would not load in Jupyter."""
+    page = chromium.new_page()
+    assert page.evaluate(LOADED, bundle(name)) == "function"
+    page.close()
 
 
 def compared(name: str, count: int, found: list[dict[str, Any]]) -> tuple[dict[str, float], int]:

@@ -1,8 +1,8 @@
 // Tables: numbers on a grid of stops, read back by straight lines between the stops.
 import { range } from "./maths.mjs";
 
-const KINDS = { float64: Float64Array, float32: Float32Array, uint16: Uint16Array };
-export const numbersOf = ({ kind, data }) => new KINDS[kind](Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer);
+const ARRAYS = { float64: Float64Array, float32: Float32Array, uint16: Uint16Array };
+export const numbersOf = ({ kind, data }) => new ARRAYS[kind](Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer);
 
 export const table = (packed) => {
   const { kind, shape, low, high } = packed, ticks = numbersOf(packed);
