@@ -149,8 +149,9 @@ export class Panel {
     const head = Math.min(9, length / 2), wing = (turn) =>
       `${fixed(b[0] - head * Math.cos(angle + turn))},${fixed(b[1] - head * Math.sin(angle + turn))}`;
     this.marks.push(["path", { class: `line c-${color}`, "data-arrow": label, "stroke-width": 2.2, d: `M${a.map(fixed)}L${b.map(fixed)}M${wing(0.42)}L${b.map(fixed)}L${wing(-0.42)}` }]);
-    const aside = Math.cos(angle), anchor = aside > 0.4 ? "start" : aside < -0.4 ? "end" : "middle";
-    this.marks.push(["text", { class: `c-${color}`, x: fixed(b[0] + 8 * aside), y: fixed(b[1] + 12 * Math.sin(angle) + 4), "text-anchor": anchor }, label]);
+    const aside = Math.cos(angle), upright = Math.abs(aside) < 0.05; // along the axis: beside it
+    const anchor = aside > 0.4 || upright ? "start" : aside < -0.4 ? "end" : "middle";
+    this.marks.push(["text", { class: `c-${color}`, x: fixed(b[0] + (upright ? 7 : 8 * aside)), y: fixed(b[1] + (upright ? 0 : 12) * Math.sin(angle) + 4), "text-anchor": anchor }, label]);
     this.legend.push({ name: label, color });
     return this;
   }

@@ -33,7 +33,7 @@ export const render = explorer({
       [[0, noise / unit], "noise", "noise"],
       [[overlap / unit, Math.sqrt(Math.max(0, 1 - (overlap / unit) ** 2))], "ink", "query"],
     ];
-    const reach = Math.max(1, ...arrows.flatMap(([[x, y]]) => [Math.abs(x), Math.abs(y)])) * 1.1;
+    const reach = Math.max(1, ...arrows.flatMap(([[x, y]]) => [Math.abs(x), Math.abs(y)])) * 1.25;
     const wide = reach * parts.shape, x = { label: "along ξ, in units of |q|", domain: [-wide, wide] }; // angles are true
     parts.begin({ x, y: { label: "across ξ", domain: [-reach, reach] } });
     parts.line("axis", [0, 0], [-reach, reach], "muted", { width: 1, legend: false, read: false });
