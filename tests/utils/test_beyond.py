@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from utils import token_noise
 from utils.agreement import AgreementError, agree
 from utils.alignment import predict_alignment, simulate_alignment, two_steps
 from utils.asymptotics import predict_readout
@@ -12,6 +13,7 @@ from utils.depth import KINDS, objective, scores, size, train, unpack
 from utils.heads import sample_signed, second_moment_cos, second_moment_query, signed_error
 from utils.laws import attention, dense_features, pooled, vectorized
 from utils.model import SparseTokens
+from utils.quadrature import gaussian_nodes
 from utils.readout import fit_readout
 from utils.recurrence import gated_weights, recurrence_error, softmax_gates
 from utils.separation import oracle_error
@@ -163,6 +165,31 @@ def test_alignment_under_other_noise(name):
     agree(0.0, gaps, sizes=(40, 80), claim="noise")
 
 
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0001)
+@pytest.mark.parametrize("decay", [0.0, 0.4])
+def test_the_second_step_knows_how_a_token_varies_along_the_first(decay, monkeypatch):
+    """wᵀΣw on literal tokens: the variance that the second step is given; 20 % off is refused."""
+    widths = []
+
+    def spy(centre, width):
+        widths.append(width)
+        return gaussian_nodes(centre, width)
+
+    monkeypatch.setattr(token_noise, "gaussian_nodes", spy)
+    model, d, law = SparseTokens(4, 1, 2.0, 0.45), 400, {"noise": TokenNoise(decay=decay)}
+    predict_noisy_alignment(model, d, 1.0, **law)
+    given, rng, found = model.L * widths[0] ** 2, np.random.default_rng(6), []
+    for _ in range(120):
+        X, y, _ = sample_bags(model, d, d, rng, **law)
+        w = two_steps(X, y).w
+        found.append(w @ (law["noise"].spectrum(d) * w))
+    agree(given, found, claim="variance-along")
+    for wrong in (0.8, 1.2):
+        with pytest.raises(AgreementError):
+            agree(wrong * given, found, claim="variance-along-corrupted")
+
+
 def test_white_noise_is_the_model_of_the_book():
     for pi, loss, lr_b in ((0.3, "logistic", 0.5), (0.6, "square", 1.0)):
         model = SparseTokens(L=12, R=3, theta=2.0, pi=pi)
@@ -218,7 +245,11 @@ def test_the_largest_of_heavy_tokens():
 @pytest.mark.false_alarm(0.0001)
 @pytest.mark.parametrize(
     ("model", "alpha"),
-    [(SparseTokens(10, 1, 4.0, 0.5), 2.0), (SparseTokens(30, 1, 5.0, 0.3), 2.0)],
+    [
+        (SparseTokens(10, 1, 4.0, 0.5), 2.0),
+        (SparseTokens(10, 1, 4.0, 0.5), 0.5),
+        (SparseTokens(30, 1, 5.0, 0.3), 2.0),
+    ],
 )
 def test_the_leading_eigenvector(model, alpha):
     rng, groups = np.random.default_rng(7), []
