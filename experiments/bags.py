@@ -8,106 +8,156 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
+from utils.bag_amp import message_passing
 from utils.bag_learner import NeedleClassifier
 from utils.bags import Array, Bags, benchmark, digit_bags, digits
 from utils.estimation import estimate
-from utils.model import SparseTokens
 from utils.whitening import whitening
-from utils.yardsticks import fit_gated, fit_noisy_or, fit_pooling
+from utils.yardsticks import fit_pooling, tune
 
-RIDGES = {"mean": (0.01, 0.1, 1.0), "max": (0.01, 0.1, 1.0), "noisy-or": (1e-3, 1e-2, 1e-1)}
-RIDGES["gated"] = (1e-3, 1e-2)
 TEST = 1500  # fresh bags on which errors are counted
+YARDSTICKS = ("mean", "max", "noisy-or", "gated")
+PIXELS, ENTRIES = (None, 0.3, 1.0), (0.1, 0.3, 1.0)  # shrinkages to choose from
+RIDGES = (0.003, 0.03, 0.3)
 
 
-def fitted(method: str, bags: Bags, y: Array, rng: np.random.Generator) -> Callable[[Bags], Array]:
-    """A tuned classifier as the function that scores bags; ridges chosen by validation."""
-    if method == "needle":
-        return (
-            NeedleClassifier(random_state=int(rng.integers(2**31))).fit(bags, y).decision_function
-        )
+def fitted(
+    method: str, bags: Bags, y: Array, rng: np.random.Generator, rhos: tuple = PIXELS
+) -> Callable[[Bags], Array]:
+    """A tuned classifier as the function that scores bags; all choices made within these bags.
 
-    def train(chosen: Array, lam: float) -> Callable[[Bags], Array]:
-        white = whitening(bags.take(chosen), y[chosen])
-        seen = white(bags.take(chosen))
-        if method == "gated":
-            score = fit_gated(seen, y[chosen], lam, rng, steps=200)
-        elif method == "noisy-or":
-            score = fit_noisy_or(seen, y[chosen], lam)
-        else:
-            score = fit_pooling(seen, y[chosen], lam, pool=method)
-        return lambda unseen: score(white(unseen))
-
-    losses = np.zeros(len(RIDGES[method]))
-    folds = StratifiedKFold(3, shuffle=True, random_state=int(rng.integers(2**31)))
-    for k, (inner, outer) in enumerate(folds.split(y, y)):
-        if method == "gated" and k:
-            break  # one validation set: three would triple the longest training there is
-        for j, lam in enumerate(RIDGES[method]):
-            losses[j] += np.logaddexp(0, -y[outer] * train(inner, lam)(bags.take(outer))).sum()
-    return train(np.arange(len(bags)), RIDGES[method][int(np.argmin(losses))])
-
-
-def digits_error(
-    method: str, n: int, L: int, R: int, rng: np.random.Generator, needle: int = 0
-) -> dict[str, float]:
-    """Test error and AUC on fresh bags of images that training did not see."""
-    rows = np.arange(len(digits()[0]))
-    rng.shuffle(rows)
-    bags, y, _ = digit_bags(n, L, R, rng, needle=needle, rows=rows[:1200])
-    unseen, truth, _ = digit_bags(TEST, L, R, rng, needle=needle, rows=rows[1200:])
-    scores = fitted(method, bags, y, rng)(unseen)
-    return {
-        "error": float(np.mean((scores > 0) != (truth > 0))),
-        "auc": float(roc_auc_score(truth, scores)),
-    }
-
-
-def digits_predicted(
-    n: int, L: int, R: int, kind: str, rng: np.random.Generator
-) -> dict[str, float]:
-    """What `estimate` and `plan` say of training bags, and what training then does.
-
-    kind "digits": images. kind "gauss": tokens of the model, with the strength that an earlier
-    portrait of digits gave (θ = 4, d = 61), for which the theory should hold.
+    "needle": two steps, tuned like the others; "whitened": the same with the shrinkage of Ledoit
+    and Wolf, as the theory has it; "messages": the query of message passing, tuned; "best":
+    message passing with Bayes' rule of its own opinion, in which nothing is tuned.
     """
-    if kind == "digits":
-        rows = np.arange(len(digits()[0]))
-        rng.shuffle(rows)
-        bags, y, _ = digit_bags(n, L, R, rng, rows=rows[:1200])
-        unseen, truth, _ = digit_bags(TEST, L, R, rng, rows=rows[1200:])
-    else:
-        model = SparseTokens(L=L, R=R, theta=4.0, pi=0.5)
-        drawn = [model.sample(size, 61, rng) for size in (n, TEST)]
-        (X, y, _), (Z, truth, _) = drawn
-        bags, unseen = (Bags(A.reshape(-1, 61), np.arange(len(A) + 1) * L) for A in (X, Z))
+    if method in ("needle", "whitened", "messages"):
+        learner = NeedleClassifier(
+            sharpness=(0.0, 1.0, 2.0, 4.0),
+            ridge=RIDGES,
+            shrinkage=None if method == "whitened" else rhos,
+            learner="messages" if method == "messages" else "steps",
+            cv=3,
+            random_state=int(rng.integers(2**31)),
+        )
+        return learner.fit(bags, y).decision_function
+    if method == "best":
+        return message_passing(bags, y, whitening(bags, y)).score
+    return tune(method, bags, y, rng, scales=[("common", rho) for rho in rhos])
+
+
+def drawn(kind: str, n: int, L: int, rng: np.random.Generator) -> list[tuple[Bags, Array]]:
+    """Training and test bags with one needle, from images that the other half does not hold.
+
+    kind "images": a zero among other digits; "two digits": a zero or a four among the others. The
+    others are Gaussian tokens that get the properties of images one after another: "model"
+    isotropic, with the strength of zeros; "two directions" the same, each needle along one of two
+    orthogonal directions; "correlated" as other digits are; "own spread": needles scatter as zeros
+    do; "clusters": straws of nine Gaussians, one for each other digit.
+    """
+    images, names = digits()
+    order = rng.permutation(len(images))
+    halves = (order[:1200], n), (order[1200:], TEST)
+    if kind == "images":
+        return [digit_bags(size, L, 1, rng, rows=rows)[:2] for rows, size in halves]
+    if kind == "two digits":
+        return [two_digits(rows, size, L, rng) for rows, size in halves]
+    law = {digit: gaussian(images[names == digit]) for digit in range(10)}
+    middle, root = gaussian(images[names != 0])
+    found = []
+    for size in (n, TEST):
+        y, noise = np.where(rng.random(size) < 0.5, 1, -1), rng.normal(size=(size, L, 64))
+        if kind in ("model", "two directions"):
+            shift = np.zeros((size, 64))
+            axis = rng.integers(2, size=size) if kind == "two directions" else 0
+            shift[np.arange(size), axis] = np.linalg.norm(np.linalg.solve(root, law[0][0] - middle))
+            noise[y > 0, 0] += shift[y > 0]
+            found.append((Bags(noise.reshape(-1, 64), np.arange(size + 1) * L), y))
+            continue
+        tokens = middle + noise @ root.T
+        if kind == "clusters":
+            which = rng.choice(names[names != 0], (size, L))
+            for digit in range(1, 10):
+                mean, own = law[digit]
+                tokens[which == digit] = mean + noise[which == digit] @ own.T
+        spread = root if kind == "correlated" else law[0][1]
+        tokens[y > 0, 0] = law[0][0] + noise[y > 0, 0] @ spread.T
+        found.append((Bags(tokens.reshape(-1, 64), np.arange(size + 1) * L), y))
+    return found
+
+
+def two_digits(rows: Array, n: int, L: int, rng: np.random.Generator) -> tuple[Bags, Array]:
+    """Bags whose one needle is a zero or a four, and whose straws are the other eight digits."""
+    images, names = digits()
+    needle = np.isin(names[rows], (0, 4))
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    places = rng.choice(rows[~needle], (n, L))
+    kinds = [rng.choice(rows[names[rows] == digit], n) for digit in (0, 4)]
+    hidden = np.where(rng.random(n) < 0.5, *kinds)
+    places[y > 0, 0] = hidden[y > 0]
+    return Bags(images[places].reshape(n * L, -1), np.arange(n + 1) * L), y
+
+
+def gaussian(sample: Array) -> tuple[Array, Array]:
+    """Mean, and a root of the covariance that leaves no direction without noise."""
+    covariance = np.cov(sample.T) + 1e-3 * np.eye(sample.shape[1])
+    return sample.mean(axis=0), np.linalg.cholesky(covariance)
+
+
+def promised(kind: str, n: int, L: int, rng: np.random.Generator) -> dict[str, float]:
+    """What a portrait of training bags says, and what training on the same bags then gives."""
+    (bags, y), (unseen, truth) = drawn(kind, n, L, rng)
     portrait = estimate(np.split(bags.tokens, bags.starts[1:-1]), y)
-    row = portrait.plan(R=R).rows[1]
-    errors = {
-        method: np.mean((fitted(method, bags, y, rng)(unseen) > 0) != (truth > 0))
-        for method in ("mean", "needle")
-    }
-    return {
+    [row] = portrait.plan(R=1, theta=max(portrait.delta * np.sqrt(L), 0.5)).rows
+    found = {
         "delta": portrait.delta,
         "theta": row.theta,
-        "pooled_predicted": row.pooled,
-        "attention_predicted": row.attention,
-        "best_possible": row.best_possible,
-        "pooled": float(errors["mean"]),
-        "attention": float(errors["needle"]),
+        "said_mean": row.pooled,
+        "said_needle": row.attention if row.twice is None else row.twice,
+        "said_best": row.best_possible,
     }
+    others = YARDSTICKS if kind in ("images", "two digits") else ("mean", "noisy-or")
+    for method in (*others, "needle", "whitened", "messages", "best"):
+        scores = fitted(method, bags, y, rng)(unseen)
+        found[f"error_{method}"] = float(np.mean((scores > 0) != (truth > 0)))
+        found[f"auc_{method}"] = float(roc_auc_score(truth, scores))
+    for method, promise in (("mean", "mean"), ("whitened", "needle"), ("best", "best")):
+        found[f"gap_{method}"] = found[f"error_{method}"] - found[f"said_{promise}"]
+    return found
 
 
-def benchmark_score(name: str, method: str, rng: np.random.Generator) -> dict[str, float]:
-    """Accuracy and AUC of one 10-fold cross-validation; everything is learned within the folds."""
+def benchmark_scores(name: str, rng: np.random.Generator) -> dict[str, float]:
+    """One 10-fold cross-validation of all methods on the same folds, everything learned within.
+
+    Means over the folds of accuracy and AUC, their variances over the folds, and the same of the
+    difference of two steps to each other method.
+    """
     bags, y = benchmark(name)
-    right, aucs = [], []
     folds = StratifiedKFold(10, shuffle=True, random_state=int(rng.integers(2**31)))
+    methods = (*YARDSTICKS, "needle")
+    scored: dict[str, list[tuple[float, float]]] = {method: [] for method in methods}
     for train, test in folds.split(y, y):
-        scores = fitted(method, bags.take(train), y[train], rng)(bags.take(test))
-        right.append(np.mean((scores > 0) == (y[test] > 0)))
-        aucs.append(roc_auc_score(y[test], scores))
-    return {"accuracy": float(np.mean(right)), "auc": float(np.mean(aucs))}
+        seen, unseen = standardized(bags.take(train), bags.take(test))
+        for method in methods:
+            scores = fitted(method, seen, y[train], rng, ENTRIES)(unseen)
+            right = float(np.mean((scores > 0) == (y[test] > 0)))
+            scored[method].append((right, float(roc_auc_score(y[test], scores))))
+    found = {}
+    for method in methods:
+        pairs = {method: np.array(scored[method])}
+        if method != "needle":
+            pairs[f"needle-{method}"] = np.array(scored["needle"]) - pairs[method]
+        for what, values in pairs.items():
+            for column, score in enumerate(("accuracy", "auc")):
+                found[f"{what}_{score}"] = float(values[:, column].mean())
+                found[f"{what}_{score}_variance"] = float(values[:, column].var(ddof=1))
+    return found
+
+
+def standardized(seen: Bags, unseen: Bags) -> list[Bags]:
+    """Entries in units of their spread over all tokens seen; those that never vary are left out."""
+    spread = seen.tokens.std(axis=0)
+    kept = spread > 1e-9 * np.abs(seen.tokens).max()
+    return [bags.mapped(bags.tokens[:, kept] / spread[kept]) for bags in (seen, unseen)]
 
 
 def benchmark_shrinkage(name: str, shrinkage: float, rng: np.random.Generator) -> dict[str, float]:
@@ -155,18 +205,4 @@ def benchmark_portrait(name: str, rng: np.random.Generator) -> dict[str, float]:
         "said_needle": row.attention if row.twice is None else row.twice,
         "said_mean_auc": row.auc["pooled"],
         "said_needle_auc": row.auc["attention" if row.twice is None else "twice"],
-    }
-
-
-def digits_said(n: int, L: int, R: int, rng: np.random.Generator) -> dict[str, float]:
-    """What a portrait of n bags of digits says before training, of the same n bags."""
-    rows = rng.permutation(len(digits()[0]))
-    bags, y, _ = digit_bags(n, L, R, rng, rows=rows[:1200])
-    portrait = estimate(np.split(bags.tokens, bags.starts[1:-1]), y)
-    [row] = portrait.plan(R=R, theta=max(portrait.delta * np.sqrt(L) / R, 0.5)).rows
-    return {
-        "theta": row.theta,
-        "mean": row.pooled,
-        "needle": row.attention if row.twice is None else row.twice,
-        "best": row.best_possible,
     }

@@ -113,18 +113,12 @@ def gated_gradient(model: Gated, bags: Bags, y: Array, lam: float) -> tuple[floa
 
 def fit_gated(
     bags: Bags, y: Array, lam: float, rng: np.random.Generator, *, hidden: int = 16,
-    epochs: int = 30, batch: int = 16, steps: int | None = None, rate: float | None = None,
+    epochs: int = 30, batch: int = 16, rate: float = 0.005,
 ) -> Score:  # fmt: skip
-    """Gated attention trained end to end by Adam: `epochs` over batches of bags at rate 0.005.
-
-    Or `steps` on all bags at once, at rate 0.01.
-    """
+    """Gated attention trained end to end by Adam: `epochs` over small batches of bags."""
     lam, rng = check_real("lam", lam, 0), check_rng(rng)
     hidden, epochs = check_integer("hidden", hidden, 1), check_integer("epochs", epochs, 1)
-    batch = check_integer("batch", batch, 1)
-    if steps is not None:
-        epochs, batch = check_integer("steps", steps, 1), len(bags)
-    rate = check_real("rate", rate or (0.005 if steps is None else 0.01), 0, open_low=True)
+    batch, rate = check_integer("batch", batch, 1), check_real("rate", rate, 0, open_low=True)
     d = bags.tokens.shape[1]
     shapes = ((hidden, d), (hidden, d), (hidden,), (d,))
     scales = (d**-0.5, d**-0.5, 0.01, 0.01)  # it begins as mean pooling, and not on a wrong token
