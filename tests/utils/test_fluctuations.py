@@ -13,6 +13,7 @@ CASES = [
     (SparseTokens(10, 3, 6.0, 0.2), 2.0, {"loss": "square", "lr_w": 2.0, "lr_b": 0.3}),
     (SparseTokens(5, 2, 2.0, 0.6), 0.5, {"lr_w": 5.0}),
     (SparseTokens(2, 2, 3.0, 0.5), 1.0, {}),
+    (SparseTokens(4, 1, 5.0, 0.5), 2.0, {}),
 ]
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
+from utils import margin
 from utils.agreement import agree
 from utils.asymptotics import learning_curve
 from utils.capacity import predict_capacity
@@ -223,4 +224,18 @@ def test_refusals():
     loud = attention(SparseTokens(6156, 5, 7.8, 0.09), temperature=50.0, cos=1.0)
     with pytest.raises(ConvergenceError, match="margin") as caught:
         predict_margin(loud, 4e5)
+    assert caught.value.estimate.margin > 0
+
+
+def test_a_hyperplane_that_is_not_the_largest_margin_is_refused(monkeypatch):
+    """Rows that should be equally near, and are off by 1e-5 of their distance."""
+    found = margin._rest_on
+
+    def slightly_off(rows, y, intercept):
+        w, b = found(rows, y, intercept)
+        return w * (1 - 1e-5), b * (1 - 1e-5)
+
+    monkeypatch.setattr(margin, "_rest_on", slightly_off)
+    with pytest.raises(ConvergenceError, match="equally near") as caught:
+        fit_margin([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.5]], [1, 1, -1])
     assert caught.value.estimate.margin > 0
