@@ -144,6 +144,19 @@ def test_points_of_the_training_law_have_the_means_of_tokens():
         agree(0.0, sharp, sizes=(80, 160), claim="no-leak")
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+def test_withheld_directions_have_length_one(alpha, monkeypatch):
+    """One token of a bag where all are alike: what it shares with either has mean square 1/L."""
+
+    def first_token(scores, axis):
+        return np.eye(scores.shape[axis])[np.zeros(len(scores), dtype=int)]
+
+    monkeypatch.setattr(module, "softmax", first_token)
+    law, _ = training_law(SparseTokens(4, 4, 1.0, 0.4), alpha, temperature=1.0)
+    for shared in (law.gathered, law.counted):
+        assert 4 * law.weight @ shared**2 == pytest.approx(1, abs=1e-3)
+
+
 def test_bad_input_is_named():
     for options, message in (
         ({"lam": 0.0}, "lam"),
