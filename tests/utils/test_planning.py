@@ -98,7 +98,13 @@ def test_a_share_can_be_imposed():
 
 
 @pytest.mark.slow
-def test_warnings_say_where_the_theory_is_strained(made):
+def test_a_plain_case_has_no_warning_but_for_straws(made):
+    assert made.warnings == ()
+    assert any("straws" in text for row in made.rows for text in row.warnings)
+
+
+@pytest.mark.slow
+def test_warnings_say_where_the_theory_is_strained():
     wide = plan(L=2000, R=3, d=64, n=300, pi=0.05, theta=9.0)
     assert "L = 2000 is large against d = 64" in wide.warnings[0]
     assert "only about 15 positive bags" in wide.warnings[1]
@@ -107,8 +113,6 @@ def test_warnings_say_where_the_theory_is_strained(made):
     assert any("αL" in text for text in tiny.warnings)
     hard = plan(L=500, R=1, d=100, n=20, pi=0.5, theta=6.0).rows[0]
     assert any("hard phase" in text for text in hard.warnings)
-    assert made.warnings == ()
-    assert any("straws" in text for row in made.rows for text in row.warnings)
 
 
 def test_advice_covers_every_case():
