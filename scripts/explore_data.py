@@ -30,7 +30,7 @@ from utils.capacity import _optimum as capacity_of
 from utils.capacity import predict_capacity
 from utils.explore import FOLDER, specification
 from utils.explore_numbers import BUDGET
-from utils.explore_values import COSINES, EXPLORERS, HEIGHTS, STRENGTHS, trained
+from utils.explore_values import BUDGETS, COSINES, EXPLORERS, HEIGHTS, STRENGTHS, trained
 from utils.laws import Nodes, attention, pooled, vectorized
 from utils.learning import learning_thresholds
 from utils.model import SparseTokens
@@ -99,7 +99,10 @@ def trained_at(theta: float) -> dict[str, list[Any]]:
     settings = list(over(stops["lam"], stops["pi"], losses))
     models = {pi: SparseTokens(L=10, R=1, theta=theta, pi=pi) for pi in stops["pi"]}
     found: dict[str, list[Any]] = {
-        make.__name__: [trained(make(models[pi]), lam, loss) for lam, pi, loss in settings]
+        make.__name__: [
+            trained(make(models[pi]), lam, loss, BUDGETS[make.__name__])
+            for lam, pi, loss in settings
+        ]
         for make in (pooled, vectorized)
     }
     found["attention"] = []
@@ -108,7 +111,9 @@ def trained_at(theta: float) -> dict[str, list[Any]]:
             pi: attention(model, temperature=T, cos=cos, resolution=192)
             for pi, model in models.items()
         }
-        found["attention"] += [trained(laws[pi], lam, loss) for lam, pi, loss in settings]
+        found["attention"] += [
+            trained(laws[pi], lam, loss, BUDGETS["attention"]) for lam, pi, loss in settings
+        ]
     return found
 
 

@@ -29,7 +29,12 @@ Array = np.ndarray
 PLACES = 2**20  # streams of `uniform`: noise along ξ, noise across it, places of the needles
 ALPHAS = tuple(np.geomspace(0.1, 100, 31).tolist())  # of the curves of `steps`
 HEIGHTS = tuple(float(x) for x in range(13))  # strengths of the curves of `detection`
-BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0, 16.0, 64.0)  # samples per dimension of the curves of `curves`
+MANY = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 64.0)
+BUDGETS = {  # samples per dimension of the curves of `curves`: closer where a classifier just fits
+    "pooled": MANY,
+    "vectorized": MANY,
+    "attention": (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0, 16.0, 64.0),
+}
 COSINES = stops(0, 1, 9)  # of the curve of `capacity`
 ROUNDS = 60  # of message passing, at most, on the map of `phase`
 
@@ -122,12 +127,14 @@ def curves(p: dict[str, Any]) -> dict[str, Any]:
     law = attention(model, temperature=p["T"], cos=p["cos"])
     laws = {"pooled": pooled(model), "vectorized": vectorized(model), "attention": law}
     loss = ("logistic", "square")[p["loss"]]
-    return {kind: trained(law, p["lam"], loss) for kind, law in laws.items()}
+    return {kind: trained(law, p["lam"], loss, BUDGETS[kind]) for kind, law in laws.items()}
 
 
-def trained(law: FeatureLaw, lam: float, loss: str) -> dict[str, list[float]]:
+def trained(
+    law: FeatureLaw, lam: float, loss: str, budgets: tuple[float, ...]
+) -> dict[str, list[float]]:
     """Errors and losses at the budgets, the last at infinite n/d."""
-    path = learning_curve(law, [*BUDGETS, math.inf], lam, loss=loss)
+    path = learning_curve(law, [*budgets, math.inf], lam, loss=loss)
     return {"error": [r.test_error for r in path], "loss": [r.train_loss for r in path]}
 
 

@@ -147,7 +147,7 @@ def test_learning_curves_pass_through_the_budgets(
             for kind in ("pooled", "vectorized", "attention"):
                 for label, what, pixel in ((kind, "error", 0.01), (f"{kind}'", "loss", fine[1])):
                     points = drawn[label]
-                    for budget, value in zip(BUDGETS, expected[kind][what], strict=False):
+                    for budget, value in zip(BUDGETS[kind], expected[kind][what], strict=False):
                         near = np.argmin(np.abs(np.log(points[:, 0] / budget)))
                         assert points[near, 1] == pytest.approx(value, rel=0.04, abs=pixel)
 
