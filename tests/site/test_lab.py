@@ -107,15 +107,20 @@ def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) ->
         "request",
         lambda r: r.url.startswith("http") and address not in r.url and elsewhere.append(r.url),
     )
-    page.goto(f"{address}/lab/tree/chapters/03_separation.ipynb?reset", timeout=120_000)
-    page.wait_for_selector(".jp-Notebook .jp-MarkdownCell h1", timeout=120_000)
+    page.goto(f"{address}/lab/tree/chapters/03_separation.ipynb?reset", timeout=600_000)
+    page.wait_for_selector(".jp-Notebook .jp-MarkdownCell h1", timeout=600_000)
+    page.wait_for_function(  # what runs before there is a kernel runs into nothing
+        "() => document.querySelector('.jp-NotebookPanel-toolbar')"
+        "?.textContent.includes('Kernel status: Idle')",
+        timeout=600_000,
+    )
     page.wait_for_timeout(2000)
     assert page.locator(".Toastify__toast, .jp-Dialog").count() == 0
     assert page.locator(".jp-Notebook aside, .jp-Notebook .myst-proof").count() > 0
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
     explorer = page.locator(".explorer-frame")
-    explorer.first.wait_for(state="attached", timeout=300_000)
+    explorer.first.wait_for(state="attached", timeout=1_200_000)
     knob = page.locator('.explorer-frame input[name="theta"]')
     knob.scroll_into_view_if_needed()
     sentence = page.locator(".explorer-sentence")
@@ -125,12 +130,12 @@ def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) ->
     page.wait_for_function(
         "old => document.querySelector('.explorer-sentence').textContent !== old",
         arg=before,
-        timeout=300_000,
+        timeout=1_200_000,
     )
     assert "strength 6.5" in sentence.inner_text()
     assert "2000 simulated bags" in page.locator(".explorer-status").inner_text()
     page.wait_for_function(
-        "() => document.querySelectorAll('details.agreement').length > 3", timeout=300_000
+        "() => document.querySelectorAll('details.agreement').length > 3", timeout=1_200_000
     )
     assert page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
     assert elsewhere == []
