@@ -208,7 +208,8 @@ def prepare() -> dict[str, str]:
     }
     write(share / "kernels" / "python3" / "kernel.json", json.dumps(kernel, indent=1))
     book = Path(sys.prefix) / "share" / "jupyter"  # where the widgets' extensions are
-    return {**os.environ, "JUPYTER_PATH": str(book), "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join(map(str, (share, book)))  # the kernel of the book before that of the lab
+    return {**os.environ, "JUPYTER_PATH": path, "PYTHONPATH": str(ROOT)}
 
 
 def command(*options: str) -> list[str]:
