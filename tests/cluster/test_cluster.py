@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 ROOT = Path(__file__).resolve().parents[2]
 DASK = Path(sys.executable).with_name("dask")
-LIMIT = 240  # seconds after which a test that hangs fails
+LIMIT = 600  # seconds after which a test that hangs fails
 
 
 @pytest.fixture(autouse=True)
@@ -129,7 +130,9 @@ def test_a_killed_worker_costs_time_only(client) -> None:
     client.wait_for_workers(2)
 
 
-def deadly(a, rng):
+def deadly(a, rng, log):
+    with open(log, "a") as file:
+        file.write(f"{a}\n")
     if a == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.01)
@@ -139,17 +142,18 @@ def deadly(a, rng):
 def test_a_trial_that_always_kills_its_worker_is_named_and_the_others_finish(
     client, tmp_path
 ) -> None:
-    start = time.monotonic()
+    log, kept = tmp_path / "starts", tmp_path / "kept"
     with (
         pytest.warns(SweepWarning, match="a=3, trial 0"),
         pytest.raises(SweepError, match=r"a=3, trial 0: its worker died .*all others finished"),
     ):
         sweep(
-            deadly, {"a": range(30)}, trials=1, seed=0, cache=tmp_path,
+            partial(deadly, log=str(log)), {"a": range(30)}, trials=1, seed=0, cache=kept,
             executor=client.get_executor(pure=False),
         )  # fmt: skip
-    assert time.monotonic() - start < 120  # some seconds, where nothing else runs
-    assert sum(trials for trials, _ in contents(tmp_path).values()) == 29
+    starts = log.read_text().split()
+    assert starts.count("3") <= 8 and len(starts) <= 60  # workers are not spent on it for ever
+    assert sum(trials for trials, _ in contents(kept).values()) == 29
 
 
 def test_a_scheduler_that_goes_away_raises_and_another_goes_on(client, tmp_path) -> None:
