@@ -19,7 +19,8 @@ import pytest
 from scripts import lab
 from scripts.run_notebooks import ROOT, chapters
 
-ASKED = os.environ.get("NEEDLE_LAB", "") not in ("", "0")  # needs JupyterLab
+WANTED = os.environ.get("NEEDLE_LAB", "1") not in ("", "0")
+pytestmark = pytest.mark.xdist_group("lab")  # together, and so among the first: one takes a minute
 
 
 def copy(name: str) -> Any:
@@ -97,7 +98,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.lab
-@pytest.mark.skipif(not ASKED, reason="NEEDLE_LAB=1 drives JupyterLab, in minutes")
+@pytest.mark.skipif(not WANTED, reason="NEEDLE_LAB=0 leaves JupyterLab out")
 def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) -> None:
     """No pop-up, a theorem box and a folded solution; run all; an agreement and an explorer."""
     context = chromium.new_context(viewport={"width": 1400, "height": 1000})
