@@ -222,6 +222,8 @@ def _newton(
     for iteration in range(steps):
         residual = np.max(np.abs(gradient[on]) / np.maximum(size[on], 1e-300))
         scale = np.sqrt(np.abs(np.diag(H)))[on]
+        if not np.all(scale > 0):  # a start so far out that F is flat there, to rounding
+            return x, np.inf, iteration
         merit = np.linalg.norm(gradient[on] / scale)
         step = np.zeros(5)
         scaled = H[np.ix_(on, on)] / np.outer(scale, scale)
