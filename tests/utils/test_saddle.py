@@ -9,8 +9,8 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from utils.asymptotics import order_parameters
-from utils.laws import attention
+from utils.asymptotics import OrderParameters, order_parameters
+from utils.laws import attention, pooled
 from utils.losses import get_loss
 from utils.model import SparseTokens
 from utils.saddle import Logistic, Problem, proximal_curve
@@ -69,3 +69,11 @@ def test_coarse_quadrature_in_between_leaves_no_trace():
         fine = Logistic(Problem(law, law.nodes, 4.0, lam, True), 0.15)
         gradient, size, _ = fine.equations(o.vector)
         assert np.max(np.abs(gradient) / size) < 1e-6
+
+
+def test_a_start_where_nothing_bends_is_a_failure_to_converge():
+    """With b = 10⁵ and no ridge every loss is straight there, to rounding."""
+    law = pooled(MODEL)
+    far = OrderParameters(nu=0.0, kappa=1.0, rest=1.0, bias=1e5, zeta=1.0)
+    assert order_parameters(law, 2.0, 0.0, start=far).residual == np.inf
+    assert order_parameters(law, 2.0, 0.1).residual < 1e-9
