@@ -12,7 +12,7 @@ from scripts.browser import opened
 from scripts.run_notebooks import ROOT
 from utils.capacity import predict_capacity
 from utils.explore import placeholder, specification
-from utils.explore_numbers import BEYOND
+from utils.explore_numbers import BEYOND, BUDGET
 from utils.laws import pooled
 from utils.model import SparseTokens
 from utils.rates import calibrated_cosine
@@ -25,6 +25,11 @@ COMPUTE = """async (settings) => {
     const known = module.prepare(data);
     return settings.map((s) => module.compute(s, known));
 }"""
+
+
+def told(p: dict[str, Any]) -> Any:
+    """Where the page answers: a rounded d can put a stored plan just outside its budgets."""
+    return (p["n"] / p["d"] >= BUDGET[0]) & (p["n"] / p["d"] <= BUDGET[1])
 
 
 def computed(chromium: Any, host: str, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -62,7 +67,7 @@ def test_the_browser_reads_what_python_reads(chromium: Any, host: str) -> None:
     for _ in range(3):
         theta = p["theta"] * np.exp(rng.uniform(-0.05, 0.05, len(p["theta"])))
         where = p | {"theta": theta}
-        inside = np.abs(surfaces.coordinates(where)[:, -1]) < 1
+        inside = (np.abs(surfaces.coordinates(where)[:, -1]) < 1) & told(p)
         settings = [
             {name: float(where[name][k]) for name in (*names, "theta")}
             for k in np.flatnonzero(inside)
@@ -79,7 +84,7 @@ def test_the_browser_reads_what_python_reads(chromium: Any, host: str) -> None:
 def test_the_best_learner_and_the_choice_are_those_of_the_plans(chromium: Any, host: str) -> None:
     """The best from tables alone: nine of ten to an eighth of an error, all to 0.005. The choice,
     at the plans that the surfaces were made from."""
-    p = surfaces.plans()
+    p = {name: values[told(surfaces.plans())] for name, values in surfaces.plans().items()}
     names = ("L", "R", "pi", "d", "n", "theta")
     settings = [{name: float(p[name][k]) for name in names} for k in range(len(p["theta"]))]
     found = computed(chromium, host, settings)
@@ -97,8 +102,8 @@ def test_plans_that_were_left_out_are_as_near_as_the_figure_says() -> None:
     """Ten parts in turn. A factor is of an error; averaging has a law of its own."""
     assert np.quantile(surfaces.off("pooled"), 0.9) < 1.1
     for learner in ("split", "twice"):
-        assert np.median(surfaces.off(learner)) < 1.25
-        assert np.quantile(surfaces.off(learner), 0.9) < 4
+        assert np.median(surfaces.off(learner)) < 1.2
+        assert np.quantile(surfaces.off(learner), 0.9) < 3
     assert "of attention" in surfaces.how()
 
 
