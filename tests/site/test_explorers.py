@@ -169,14 +169,13 @@ def test_the_rounds_are_played_and_not_to_those_who_want_no_motion(
         if motion == "reduce":
             assert play.inner_text() == "Play the rounds" and corners(page) == whole
         else:
-            page.wait_for_function(
-                "() => document.querySelector('[data-explorer=phase] [data-curve^=rounds]')"
-                ".getAttribute('d').split('L').length < 20"
-            )
+            drawn = "document.querySelector('[data-explorer=phase] [data-curve^=rounds]')"
+            drawn += ".getAttribute('d').split('L').length"
+            page.wait_for_function(f"() => {drawn} < 20")
             assert play.inner_text() == "Stop"
-            early = corners(page)
-            page.wait_for_timeout(900)
-            assert early < corners(page) < whole
+            early = page.evaluate(f"() => {drawn}")
+            page.wait_for_function(f"early => {drawn} > early", arg=early)
+            assert corners(page) < whole
             page.get_by_role("button", name="Stop").click()
         context.close()
 
@@ -255,8 +254,10 @@ def test_an_explorer_can_be_heard_read_and_saved(
             assert slider.label in said and len(said) > len(slider.label)
         live = page.locator(f"{inside} [aria-live]")
         assert live.count() == 1
-        page.wait_for_timeout(700)
-        assert len(live.inner_text()) > 40
+        page.wait_for_function(
+            "n => document.querySelector(`[data-explorer=${n}] [aria-live]`).innerText.length > 40",
+            arg=name,
+        )
         reader = page.locator(f"{inside} .hit[tabindex='0']").first
         reader.focus()
         page.keyboard.press("ArrowRight")
