@@ -145,9 +145,10 @@ def quick() -> dict[str, Sweep]:
 
 
 def test_the_quick_profile_runs_everything_within_a_minute(quick: dict[str, Sweep]) -> None:
-    """CPU seconds of all trials: some 60, two of which two cores do in a second."""
-    spent = {name: sum(map(sum, result.seconds)) for name, result in quick.items()}
-    assert sum(spent.values()) <= 2 * 60, sorted(spent.items(), key=lambda x: -x[1])[:5]
+    """On two cores, of which an experiment of one trial uses one: CPU seconds of its trials."""
+    each = {name: [t for point in run.seconds for t in point] for name, run in quick.items()}
+    spent = {name: max(*seconds, sum(seconds) / 2) for name, seconds in each.items()}
+    assert sum(spent.values()) <= 60, sorted(spent.items(), key=lambda x: -x[1])[:5]
 
 
 def test_quick_estimates_agree_with_the_stored_ones(quick: dict[str, Sweep]) -> None:
