@@ -29,6 +29,7 @@ from .validation import (
 
 Array = np.ndarray
 KINDS = ("one layer", "two heads", "two layers")
+_BLOCK = 2**21  # numbers looked at in one go
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def _forward(kind: str, p: Array, X: Array) -> tuple[Array, list[Array]]:
 def scores(kind: str, parameters: Array, X: Array) -> Array:
     """The scores z of bags X (n, L, d), in blocks of bounded memory."""
     check_choice("kind", kind, KINDS)
-    step = max(1, 2**21 // (X.shape[1] * max(X.shape[1:])))
+    step = max(1, _BLOCK // (X.shape[1] * max(X.shape[1:])))
     return np.concatenate(
         [_forward(kind, parameters, X[k : k + step])[0] for k in range(0, len(X), step)]
     )

@@ -18,6 +18,7 @@ from scipy.special import ndtr, ndtri
 from .validation import check_choice, check_integer, check_rng
 
 TAIL, BIN_WIDTH, STRATA, KEPT = 64, 0.05, 8, 2**24
+_BLOCK = 2**18  # tokens drawn in one go
 Function = Callable[[np.ndarray], np.ndarray]
 
 
@@ -55,7 +56,7 @@ class _Direct(Noise):
 
     def _blocks(self) -> Iterator[np.ndarray]:
         rng, n = np.random.default_rng(self.seed), self.L - self.R
-        step = max(1, 2**18 // n)
+        step = max(1, _BLOCK // n)
         for start in range(0, self.trials, step):
             yield rng.standard_normal((min(step, self.trials - start), n))
 

@@ -22,6 +22,7 @@ from .validation import check_array, check_choice, check_integer, check_real, ch
 
 Array = np.ndarray
 GATES = ("softmax", "sigmoid", "linear")
+_BLOCK = 2**22  # tokens drawn in one go
 
 
 def gated_weights(gates: Array) -> Array:
@@ -86,7 +87,7 @@ def recurrence_error(
     t = math.sqrt(2 * math.log(m.L)) if threshold is None else check_real("threshold", threshold)
     trials = check_integer("trials", trials, 4)
     parts = []
-    step = max(1, 2**22 // m.L)
+    step = max(1, _BLOCK // m.L)
     for label in (1, -1):
         found = []
         for start in range(0, trials, step):

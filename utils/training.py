@@ -45,6 +45,7 @@ __all__ = ["Training", "predict_training", "simulate_training"]
 Array = np.ndarray
 Start = tuple[float, float] | Training
 _FIRST, _LAST, _ENTRIES = 10, 16, 2**22  # log₂ of points, and entries of the largest cloud
+_BLOCK, _EXACT_BLOCK = 2**20, 2**18  # numbers, and tokens of three numbers, drawn in one go
 _FAR = 1e3  # a norm at which descent is said to diverge
 
 
@@ -246,7 +247,7 @@ def _dense(
 ) -> Path:  # fmt: skip
     gradient, b = get_loss(loss).first, 0.0
     yield q, w, b
-    size = max(1, 2**20 // (model.L * d))
+    size = max(1, _BLOCK // (model.L * d))
     for done in range(0, steps, size):
         bags = model.sample(min(size, steps - done), d, rng)
         for X, y in zip(bags.X, bags.y, strict=True):
@@ -266,7 +267,7 @@ def _exact(
     gradient, b = get_loss(loss).first, 0.0
     q, w = _framed(q[0], q[1:] @ q[1:], w[0], w[1:] @ w[1:], q[1:] @ w[1:])
     yield q, w, b
-    size = max(1, 2**18 // model.L)
+    size = max(1, _EXACT_BLOCK // model.L)
     for done in range(0, steps, size):
         bags = model.sample(min(size, steps - done), 3, rng)
         lengths = np.sqrt(rng.chisquare([d - 3, d - 4], (len(bags.y), 2)))

@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 from .bags import Array, Bags
 from .validation import check_choice, check_real
 
-BLOCK = 2**20  # numbers looked at in one go
+_BLOCK = 2**20  # numbers looked at in one go
 FLOOR, ROUNDING = 1e-10, 1e-8
 
 
@@ -114,7 +114,7 @@ def whitening(
 
 
 def _blocks(tokens: Array) -> Iterator[Array]:
-    step = max(1, BLOCK // tokens.shape[1])
+    step = max(1, _BLOCK // tokens.shape[1])
     for start in range(0, tokens.shape[0], step):
         yield _dense(tokens[start : start + step])
 

@@ -253,6 +253,31 @@ def test_messages_find_the_needle_and_know_its_height() -> None:
     assert message_passing(bags, -y, whitening(bags, -y)).height < 4  # no needles there
 
 
+def test_messages_are_those_of_whitened_tokens_one_by_one() -> None:
+    """Three rounds as the module writes them, on tokens whose mean is not 0, and their score."""
+    rng = np.random.default_rng(32)
+    y = np.where(np.arange(40) % 4, -1, 1)
+    tokens = [2 + rng.normal(size=(rng.integers(3, 9), 6)) + (s > 0) for s in y]
+    bags = as_bags(tokens)
+    white = whitening(bags, y, 0.3)
+    z = [(x - white.mean) @ white.root for x in tokens]
+    loud, height, xi = [x for x, s in zip(z, y, strict=True) if s > 0], 2.0, np.zeros(6)
+    v = [np.full(len(x), 1 / len(x)) for x in loud]
+    for _ in range(3):
+        b = sum(x.T @ w for x, w in zip(loud, v, strict=True))
+        b = b - height * sum((w * (1 - w)).sum() for w in v) * xi
+        length = np.linalg.norm(b)
+        xi = b / length
+        a = [x @ xi - white.trace / length * w for x, w in zip(loud, v, strict=True)]
+        v = [softmax(height * one) for one in a]
+        height = sum(w @ one for w, one in zip(v, a, strict=True)) / len(loud)
+    found = message_passing(bags, y, white, rounds=3)
+    np.testing.assert_allclose(found.query, xi, rtol=1e-9)
+    assert (found.rounds, found.height) == (3, pytest.approx(height))
+    ratio = [np.log(np.mean(np.exp(height * x @ xi - height**2 / 2))) for x in z]
+    np.testing.assert_allclose(found.score(bags), np.array(ratio) - np.log(3), rtol=1e-9)
+
+
 def test_an_interval_counts_the_samples_that_folds_share() -> None:
     """Held against the formula on a table of folds."""
     rng = np.random.default_rng(30)

@@ -1,15 +1,28 @@
 """Whatever is computed in blocks of bounded memory is what it is in one piece, in every block.
 
-The blocks of `alignment`, `laws`, `noise` and of the gradient of `training_batch` are tested beside
-these modules.
+The blocks of `alignment`, `laws`, `separation` and of the gradient of `training_batch` are tested
+beside these modules. Where a block draws, the same is drawn here by hand, block after block.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from utils import amp, endtoend, training_batch, training_flow, training_rounds
+from utils import (
+    amp,
+    depth,
+    endtoend,
+    noise,
+    recurrence,
+    training,
+    training_batch,
+    training_flow,
+    training_rounds,
+    whitening,
+)
+from utils.bags import Bags
 from utils.model import SparseTokens
 
 MODEL = SparseTokens(9, 2, 2.5, 0.4)
@@ -85,3 +98,88 @@ def test_the_drift_of_the_flow(monkeypatch):
     whole = training_flow.drift(*options)
     monkeypatch.setattr(training_flow, "_BLOCK", 100)
     np.testing.assert_allclose(training_flow.drift(*options), whole, rtol=1e-10)
+
+
+def test_the_noise_of_every_trial(monkeypatch):
+    L, trials = 13, 24
+    monkeypatch.setattr(noise, "_BLOCK", 7 * (L - 2))
+    drawn = noise.sample_noise(L, 2, trials, rng(10), method="direct")
+    blocks = list(drawn._blocks())
+    assert [len(block) for block in blocks] == [7, 7, 7, 3]
+    g = rng(drawn.seed).standard_normal((trials, L - 2))
+    np.testing.assert_array_equal(np.concatenate(blocks), g)
+    scale, (total,) = drawn.tilted(1.5, noise.one)
+    np.testing.assert_allclose(total * np.exp(scale), np.exp(1.5 * g).sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", depth.KINDS)
+def test_the_scores_of_a_network(kind, monkeypatch):
+    X, p = rng(11).standard_normal((23, 6, 4)), rng(12).standard_normal(depth.size(kind, 4))
+    whole = depth.scores(kind, p, X)
+    monkeypatch.setattr(depth, "_BLOCK", 5 * 6 * 6)
+    np.testing.assert_allclose(depth.scores(kind, p, X), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("units", ["common", "own"])
+@pytest.mark.parametrize("kept_as", [np.asarray, csr_array])
+def test_the_moments_of_tokens(units, kept_as, monkeypatch):
+    tokens = rng(13).standard_normal((60, 3)) * [1.0, 5.0, 0.2] + 1
+    tokens[rng(14).random((60, 3)) < 0.4] = 0
+    bags, y = Bags(kept_as(tokens), np.arange(0, 61, 4)), np.where(np.arange(15) % 3, -1, 1)
+    whole = whitening.moments(bags, y, units)
+    monkeypatch.setattr(whitening, "_BLOCK", 7 * 3)
+    for ours, exact in zip(whitening.moments(bags, y, units), whole, strict=True):
+        np.testing.assert_allclose(ours, exact, rtol=1e-10, atol=1e-12)
+
+
+def test_every_bag_of_a_recurrence_is_judged(monkeypatch):
+    """The state of a bag is its first token: what the threshold meets is drawn here by hand."""
+    met, choose = [], recurrence._best_threshold
+
+    def spy(values, cost):
+        met.append(values)
+        return choose(values, cost)
+
+    monkeypatch.setattr(recurrence, "_BLOCK", 7 * 9)
+    monkeypatch.setattr(recurrence, "_state", lambda h, *_: h[:, 0])
+    monkeypatch.setattr(recurrence, "_best_threshold", spy)
+    recurrence.recurrence_error(MODEL, "linear", rng(15), trials=24)
+    again, parts = rng(15), []
+    for label in (1, -1):
+        first = []
+        for n in (7, 7, 7, 3):
+            h = again.standard_normal((n, 9))
+            if label > 0:
+                h[np.argsort(again.random((n, 9)), axis=1).argsort(axis=1) < 2] += MODEL.theta
+            first.append(h[:, 0])
+        parts.append(np.concatenate(first))
+    halves = [np.concatenate([part[k : k + 12] for part in parts]) for k in (0, 12)]
+    for values, half in zip(met, halves, strict=True):
+        np.testing.assert_array_equal(values, half)
+
+
+@pytest.mark.parametrize("method", ["dense", "exact"])
+def test_every_step_of_descent_meets_a_bag_of_its_own(method, monkeypatch):
+    """24 steps in blocks of 7 bags see these bags in this order, and each of them once."""
+    seen, pull = [], training._pull
+
+    def spy(gradient, s, v, b, y):
+        seen.append((v, y))
+        return pull(gradient, s, v, b, y)
+
+    d, still = 8, training.Rates(0.0, 0.0, 0.0)
+    monkeypatch.setattr(training, "_pull", spy)
+    monkeypatch.setattr(training, "_BLOCK", 7 * 9 * d)
+    monkeypatch.setattr(training, "_EXACT_BLOCK", 7 * 9)
+    w, q = np.eye(d)[:2]
+    list(getattr(training, f"_{method}")(MODEL, d, 24, rng(16), "logistic", still, q, w))
+    again, due = rng(16), []
+    for n in (7, 7, 7, 3):
+        bags = MODEL.sample(n, d if method == "dense" else 3, again)
+        due += zip(bags.X[:, :, 0], bags.y, strict=True)
+        if method == "exact":
+            again.chisquare([d - 3, d - 4], (n, 2)), again.standard_normal(n)
+    assert len(seen) == len(due) == 24
+    for (v, y), (tokens, label) in zip(seen, due, strict=True):
+        np.testing.assert_allclose(v, tokens, atol=1e-12)
+        assert y == label
