@@ -45,3 +45,10 @@ def test_error(model: str, L: int, d: int, rng: np.random.Generator) -> float:
         return train_head(task, 100_000, d, rng)
     law, ridge = (pooled, 1 / L) if model == "pooled" else (vectorized, 1.0)
     return simulate_readout(law(task), d, 4.0, ridge, rng).test_error
+
+
+def other_strength(
+    steps: int, L: int, centre: float, d_query: int, rng: np.random.Generator
+) -> float:
+    """The strength of a head in law whose query took one step, or none: given (d = 200)."""
+    return strength_in_law(L, centre, d_query, 200, rng, steps=steps)

@@ -49,6 +49,24 @@ def thresholds(classifier: str, d: int, sets: int, rng: np.random.Generator) -> 
     return found
 
 
+def elsewhere(
+    classifier: str,
+    theta: float,
+    pi: float,
+    temperature: float,
+    cosine: float,
+    d: int,
+    sets: int,
+    rng: np.random.Generator,
+) -> float:
+    """The mean last separable α of a batch of data sets, for other models and queries."""
+    model = SparseTokens(10, 1, theta, pi)
+    law = attention(model, temperature=temperature, cos=cosine)
+    if classifier != "attention":
+        law = {"pooled": pooled, "vectorized": vectorized}[classifier](model)
+    return float(np.mean([simulate_capacity(law, d, rng) for _ in range(sets)]))
+
+
 def through_origin(d: int, rng: np.random.Generator) -> float:
     """The last separable α of two unit Gaussians at ±1, hyperplanes through the origin."""
     return simulate_capacity(known("mixture")[0], d, rng, intercept=False)

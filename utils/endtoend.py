@@ -125,21 +125,34 @@ def strength_in_law(
     rng: np.random.Generator,
     *,
     factors: Sequence[float] = NEAR,
+    steps: int = 2,
 ) -> float:
     """The strength that one draw of a head needs: the same random numbers at all strengths.
 
-    The needle's strengths are centre × factors; a head that needs less or more counts as the end.
+    The needle's strengths are centre × factors, and further out where a head needs less or more.
+    The query is learned in two steps or one, or (0) it is ξ, and the readout has all 4d samples.
+
+    >>> rng = np.random.default_rng
+    >>> near, far = (strength_in_law(100, c, 10_000, 100, rng(0)) for c in (6.0, 3.0))
+    >>> near > 5 and abs(far / near - 1) < 0.03
+    True
     """
-    thetas, seeds = (
-        check_real("centre", centre, 0, open_low=True) * np.asarray(factors),
-        _seeds(rng),
-    )
-    errors = []
-    for theta in thetas:
-        task, (first, second) = SparseTokens(L, 1, theta, 0.5), map(np.random.default_rng, seeds)
-        cos = simulate_alignment(task, d_query, 2.0, first, lr_b=4.0).query_cos
-        errors.append(train_readout(task, d, second, cos=cos))
-    return strength_at(thetas, errors)
+    thetas, seeds = _strengths(centre, factors), _seeds(rng)
+    steps = check_integer("steps", steps, 0, 2)
+
+    def errors(thetas: Array) -> list[float]:
+        found = []
+        for theta in thetas:
+            task = SparseTokens(L, 1, theta, 0.5)
+            first, second = map(np.random.default_rng, seeds)
+            cos, alpha = 1.0, 4.0
+            if steps:
+                query = simulate_alignment(task, d_query, 2.0, first, lr_b=4.0)
+                cos, alpha = (query.readout_cos, query.query_cos)[steps - 1], 2.0
+            found.append(train_readout(task, d, second, cos=cos, alpha=alpha))
+        return found
+
+    return _bracketed(errors, thetas)
 
 
 def noise_blocks(L: int, d: int, n: int, seed: int) -> Iterator[tuple[slice, Array]]:
@@ -200,19 +213,47 @@ def strength_on_tokens(
 ) -> float:
     """The strength that a head needs which has seen tokens only: 2d for the query, 2d for w.
 
+    The same random numbers at all strengths, which are chosen as in `strength_in_law`.
+
     >>> 5 < strength_on_tokens(50, 6.0, 40, np.random.default_rng(0)) < 9
     True
     """
     L, d, n = check_integer("L", L, 2), check_integer("d", d, 2), 2 * check_integer("d", d, 2)
-    thetas = check_real("centre", centre, 0, open_low=True) * np.asarray(factors)
-    rng, seeds = check_rng(rng), _seeds(rng)
+    thetas, rng, seeds = _strengths(centre, factors), check_rng(rng), _seeds(rng)
     y, fresh = np.where(rng.random((2, n)) < 0.5, 1, -1)
-    queries = literal_queries(lambda: noise_blocks(L, d, n, seeds[0]), y, thetas)
-    F = literal_features(lambda: noise_blocks(L, d, n, seeds[1]), fresh, thetas, queries)
-    errors, last = [], int(rng.integers(2**62))
-    for k, theta in enumerate(thetas):
-        fit, task = fit_readout(F[:, k], fresh, 0.01), SparseTokens(L, 1, theta, 0.5)
-        errors.append(error_behind(task, fit.w, fit.b, queries[k], np.random.default_rng(last)))
+    last = int(rng.integers(2**62))
+
+    def errors(thetas: Array) -> list[float]:
+        queries = literal_queries(lambda: noise_blocks(L, d, n, seeds[0]), y, thetas)
+        F = literal_features(lambda: noise_blocks(L, d, n, seeds[1]), fresh, thetas, queries)
+        found = []
+        for k, theta in enumerate(thetas):
+            fit, task = fit_readout(F[:, k], fresh, 0.01), SparseTokens(L, 1, theta, 0.5)
+            stream = np.random.default_rng(last)
+            found.append(error_behind(task, fit.w, fit.b, queries[k], stream))
+        return found
+
+    return _bracketed(errors, thetas)
+
+
+def _strengths(centre: float, factors: Sequence[float]) -> Array:
+    if len(factors) < 2 or not np.all(np.diff([0.0, *factors]) > 0):
+        raise ValueError(f"factors = {factors} is not allowed: two or more are needed, increasing")
+    return check_real("centre", centre, 0, open_low=True) * np.asarray(factors)
+
+
+def _bracketed(errors_at: Callable[[Array], list[float]], thetas: Array) -> float:
+    """`strength_at` once the errors lie on both sides of 5 %: outwards by the last ratio till then.
+
+    Without a needle a head errs on half of the samples, behind a strong one on none: both ends.
+    """
+    errors = errors_at(thetas)
+    while errors[0] < TARGET:
+        thetas = np.r_[thetas[0] ** 2 / thetas[1], thetas]
+        errors = errors_at(thetas[:1]) + errors
+    while errors[-1] > TARGET:
+        thetas = np.r_[thetas, thetas[-1] ** 2 / thetas[-2]]
+        errors = errors + errors_at(thetas[-1:])
     return strength_at(thetas, errors)
 
 

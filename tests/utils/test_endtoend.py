@@ -101,6 +101,26 @@ def test_the_error_of_a_readout_counts_both_classes():
     assert error_behind(model, w, -1.0, q, rng) == pytest.approx(0.2)
 
 
+def test_a_head_outside_the_first_strengths_is_sought_further_out():
+    """Both kinds of heads; the same head from anywhere, up to the bend between two strengths."""
+    near, rng = {"factors": (0.9, 1.0, 1.1)}, np.random.default_rng
+    found = [
+        (
+            strength_in_law(50, centre, 5000, 60, rng(9), **near),
+            strength_on_tokens(50, centre, 30, rng(9), **near),
+        )
+        for centre in (2.5, 6.0, 15.0)
+    ]
+    assert found[0] == pytest.approx(found[1], rel=0.01)
+    assert found[2] == pytest.approx(found[1], rel=0.01)
+
+
+@pytest.mark.parametrize("factors", [(1.0,), (1.0, 0.9), (0.0, 1.0)])
+def test_strengths_that_cannot_be_bracketed_are_refused(factors):
+    with pytest.raises(ValueError, match=r"factors = .* is not allowed"):
+        strength_in_law(50, 6.0, 100, 20, np.random.default_rng(0), factors=factors)
+
+
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-4)
 def test_heads_on_tokens_need_the_strength_of_heads_in_law():
