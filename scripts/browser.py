@@ -94,8 +94,9 @@ def browser() -> Iterator[Any]:
 
 def settle(page: Any) -> None:
     """Wait until a page has loaded, its mathematics is set and its explorers are drawn."""
-    page.wait_for_load_state("networkidle")
+    page.wait_for_load_state("load")
     page.evaluate("() => window.MathJax?.startup?.promise")
+    page.evaluate("() => document.fonts.ready.then(() => true)")
     page.wait_for_function(
         "() => !document.querySelector('[data-explorer]:not([data-ready])')",
         timeout=180_000,

@@ -13,6 +13,7 @@ import pytest
 
 from scripts.browser import QuietHandler, browser, opened, serve
 from scripts.build_book import HTML, toc_pages
+from tests.site.looks import resize
 from tests.site.reader import SUB_PATH, Site
 from tests.site.sliders import pages
 
@@ -74,7 +75,16 @@ def wide(request: pytest.FixtureRequest, chromium: Any, host: str) -> Iterator[A
     """A page on a wide screen, in the light; `page.name` says which."""
     with opened(chromium, f"{host}/{request.param}.html") as page:
         page.name = request.param
+        page.wait_for_load_state("networkidle")  # its requests are counted
         yield page
+
+
+@pytest.fixture
+def upright(wide: Any) -> Iterator[Any]:
+    """The same page in the width of a telephone."""
+    resize(wide, 380, 800)
+    yield wide
+    resize(wide, 1280, 900)
 
 
 @pytest.fixture
@@ -84,9 +94,9 @@ def dark(wide: Any) -> Any:
     return wide
 
 
-@pytest.fixture(scope="module", params=of_each(SEEN))
+@pytest.fixture(params=of_each(["intro", "your_numbers", "chapters/03_separation"]))
 def phone(request: pytest.FixtureRequest, chromium: Any, host: str) -> Iterator[Any]:
-    """A page on a telephone."""
+    """A page that was opened on a telephone."""
     with opened(chromium, f"{host}/{request.param}.html", width=380, height=800) as page:
         page.name = request.param
         yield page

@@ -10,8 +10,10 @@ import numpy as np
 from PIL import Image
 
 from scripts.browser import load_images
+from scripts.pdf import SETTLED
 
 TEXT_CONTRAST = 4.5  # WCAG AA for text, here of the strongest ink of a figure against the page
+SCROLLS = "[...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth)"
 FIGURES = ".cell_output img, img.plot"
 
 
@@ -43,3 +45,10 @@ def unfold(page: Any) -> None:
         "e => { e.open = true; e.classList.remove('toggle-hidden') })"
     )
     load_images(page)
+
+
+def resize(page: Any, width: int, height: int) -> None:
+    """Another size of the window, once the page has followed: the theme takes its time."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate(SETTLED)
+    page.wait_for_function(f"() => {SCROLLS}.every(e => e.tabIndex === 0)")

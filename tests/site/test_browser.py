@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 from scripts.browser import load_images, opened, settle
 from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, SECOND, burden
-from tests.site.looks import background, contrast, pixels
+from tests.site.looks import TEXT_CONTRAST, background, contrast, pixels
 from utils.figures import COLORS
 
 COLOR_CONTRAST = 3.0  # WCAG AA for graphics, here of a curve of a model
@@ -36,6 +37,19 @@ def test_colors_of_the_models_stand_out(chromium: Any, host: str, theme: str) ->
             picture = pixels(image.screenshot())
             middle = picture[picture.shape[0] // 2, picture.shape[1] // 2]
             assert contrast(middle, ground) > COLOR_CONTRAST, model
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_links_stay_legible_under_the_mouse(chromium: Any, host: str, theme: str) -> None:
+    ink = "e => getComputedStyle(e).color.match(/\\d+/g).slice(0, 3).map(Number)"
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme) as page:
+        for kind in ("article p a.reference", "details.folded > summary"):
+            place = page.locator(kind).first
+            before = place.evaluate(ink)
+            place.hover()
+            hovered = place.evaluate(ink)
+            assert hovered != before
+            assert contrast(np.array(hovered), background(page)) > TEXT_CONTRAST, kind
 
 
 SEARCHES = [  # what a reader types, and the sections that answer
@@ -218,11 +232,12 @@ def test_a_drawer_closes_behind_a_choice(chromium: Any, host: str, side: str) ->
     with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=380, height=800) as page:
         page.locator(f"button.{side}-toggle").first.click()
         assert page.evaluate(drawer)
-        page.locator(f".bd-sidebar-{side} a[href]:visible").nth(3).click()
+        choice = page.locator(f".bd-sidebar-{side} a[href]:visible").nth(3)
+        with page.expect_navigation():
+            choice.click()
         if side == "primary":
-            page.wait_for_load_state("networkidle")
             page.go_back()
-            page.wait_for_load_state("networkidle")
+            settle(page)
         assert not page.evaluate(drawer)
 
 

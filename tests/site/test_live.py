@@ -236,8 +236,8 @@ def test_a_long_cell_can_be_stopped(first: Any) -> None:
 def test_state_survives_another_chapter(first: Any, live: Site) -> None:
     write(first, 2, "answer = 43\nanswer")
     settled(first)
-    first.locator("a.right-next").click()
-    first.wait_for_load_state("load")
+    with first.expect_navigation():
+        first.locator("a.right-next").click()
     assert first.locator(".live-code").count() == 0
     first.go_back()
     first.wait_for_selector(".live-start[data-live=ready]")

@@ -13,7 +13,16 @@ from scripts.browser_assets import TESTS
 from scripts.pdf import SETTLED, WIDTH
 from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, REQUESTS, SECOND, burden
-from tests.site.looks import FIGURES, TEXT_CONTRAST, background, contrast, luminance, pixels, unfold
+from tests.site.looks import (
+    FIGURES,
+    TEXT_CONTRAST,
+    background,
+    contrast,
+    luminance,
+    pixels,
+    resize,
+    unfold,
+)
 from utils.figures import STYLE
 
 SMALLEST_TYPE = 9.0  # CSS pixels, of tick labels on a telephone
@@ -163,14 +172,45 @@ def test_paper_shows_everything(wide: Any) -> None:
     for solution in wide.locator("div.solution div.cell").all()[:3]:
         assert solution.bounding_box()["height"] > 20
     wide.emulate_media(media="screen")
-    wide.set_viewport_size({"width": 1280, "height": 900})
     wide.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+    resize(wide, 1280, 900)
     assert wide.locator(CLOSED).count() == folds
+
+
+def fits(phone: Any) -> None:
+    """Only figures and tables scroll sideways, no formula is cut, and type stays legible."""
+    unfold(phone)
+    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 380
+    assert phone.evaluate(CUT_FORMULAS) == []
+    assert phone.evaluate(SCROLLING_FORMULAS) == []
+    assert phone.evaluate(CUT_TABLES) == []
+    assert phone.evaluate(CUT_WORDS) == []
+    native = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
+    for width in (380, 320):
+        phone.set_viewport_size({"width": width, "height": 800})
+        phone.evaluate(SETTLED)
+        scales = phone.evaluate(
+            f"() => [...document.querySelectorAll('{FIGURES}')].map("
+            "i => [i.alt, i.getBoundingClientRect().width / i.naturalWidth])"
+        )
+        assert [alt[:12] for alt, scale in scales if native * scale < SMALLEST_TYPE] == []
+    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 320
+    if phone.name in CHAPTERS:  # outside boxes a figure fits even there
+        assert phone.evaluate(SCROLLING_PLATES) == 0
+
+
+def test_page_fits_a_telephone(upright: Any) -> None:
+    fits(upright)
+
+
+def test_page_opened_on_a_telephone_fits(phone: Any) -> None:
+    fits(phone)
 
 
 def test_anyone_can_use_the_page(wide: Any) -> None:
     """WCAG 2.2 AA by axe-core; last of the tests in the light, for it strips the page."""
     unfold(wide)
+    wide.mouse.move(0, 0)
     assert violations(wide, WCAG) == []
 
 
@@ -201,25 +241,3 @@ def test_anyone_can_use_the_page_in_the_dark(dark: Any) -> None:
     """Only colours depend on the theme."""
     unfold(dark)
     assert violations(dark, CONTRAST) == []
-
-
-def test_page_fits_a_telephone(phone: Any) -> None:
-    """Only figures and tables scroll sideways, no formula is cut, and type stays legible."""
-    unfold(phone)
-    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 380
-    assert phone.evaluate(CUT_FORMULAS) == []
-    assert phone.evaluate(SCROLLING_FORMULAS) == []
-    assert phone.evaluate(CUT_TABLES) == []
-    assert phone.evaluate(CUT_WORDS) == []
-    native = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
-    for width in (380, 320):
-        phone.set_viewport_size({"width": width, "height": 800})
-        phone.evaluate(SETTLED)
-        scales = phone.evaluate(
-            f"() => [...document.querySelectorAll('{FIGURES}')].map("
-            "i => [i.alt, i.getBoundingClientRect().width / i.naturalWidth])"
-        )
-        assert [alt[:12] for alt, scale in scales if native * scale < SMALLEST_TYPE] == []
-    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 320
-    if phone.name in CHAPTERS:  # outside boxes a figure fits even there
-        assert phone.evaluate(SCROLLING_PLATES) == 0
