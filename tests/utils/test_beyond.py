@@ -48,13 +48,14 @@ LONG = {
 @pytest.mark.false_alarm(0.0001)
 @pytest.mark.parametrize("name", LONG)
 def test_the_law_of_the_cosine_in_long_bags(name):
-    """Mean, power and sign at L/d = 10 and 30 against exact runs; the fixed-L theory is refused."""
+    """Mean, power and sign at L/d = 10 and 30 against exact runs; the fixed-L theory is refused,
+    but where it is too near (silent, rare)."""
     model, options = LONG[name]
     s = runs(model, 100, 600, 1, **options)
     theory = predict_chance(model, 100, 2.0, **options)
     claimed = {"cos": theory.query_cos, "power": theory.power, "flipped": theory.flipped}
     agree(claimed, {"cos": s, "power": s**2, "flipped": s < 0}, claim="chance")
-    if name != "silent":
+    if name in ("loud", "square"):
         with pytest.raises(AgreementError):
             agree(predict_alignment(model, 2.0, **options).query_cos, s, claim="fixed")
 
@@ -103,12 +104,15 @@ def test_a_readout_on_another_length(intercept):
 def test_transfer_on_literal_tokens():
     model, long, rng = PAPER, SparseTokens(100, 1, 5.0, 0.5), np.random.default_rng(3)
     errors = []
-    for _ in range(20):
+    for _ in range(30):
         fit = fit_readout(*dense_features(model, 180, 60, rng, temperature=2.0, cos=0.9), 0.05)
-        F, y = dense_features(long, 400, 60, rng, temperature=2.0, cos=0.9)
+        F, y = dense_features(long, 800, 60, rng, temperature=2.0, cos=0.9)
         errors.append(np.mean((F @ fit.w + fit.b > 0) != (y > 0)))
     laws = [attention(m, temperature=2.0, cos=0.9) for m in (model, long)]
-    agree(predict_transfer(*laws, 3.0, 0.05).test_error, np.array(errors), claim="literal")
+    theory = predict_transfer(*laws, 3.0, 0.05).test_error
+    agree(theory, errors, claim="literal")
+    with pytest.raises(AgreementError):
+        agree(1.2 * theory, errors, claim="literal-corrupted", false_alarm=0.05)
 
 
 def test_transfer_to_itself_and_the_moved_intercepts():
@@ -138,31 +142,43 @@ def test_transfer_refuses():
 
 
 NOISES = {
-    "correlated": ({"noise": TokenNoise(decay=0.4)}, 0),
-    "sizes": ({"noise": TokenNoise(freedom=9.0)}, 0),
-    "coordinates": ({"noise": TokenNoise(freedom=9.0, heavy="coordinate")}, 0),
-    "directions": ({"directions": 2}, 1),
-    "random R": ({"counts": np.array([0, 1, 3])}, 0),
+    "correlated": {"noise": TokenNoise(decay=0.4)},
+    "sizes": {"noise": TokenNoise(freedom=9.0)},
+    "coordinates": {"noise": TokenNoise(freedom=9.0, heavy="coordinate")},
+    "directions": {"directions": 2},
+    "random R": {"counts": np.array([0, 1, 3])},
 }
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(0.0001)
-@pytest.mark.parametrize("name", NOISES)
-def test_alignment_under_other_noise(name):
-    """Echo included (η_b = ½, π = .45); the correction in 1/d is removed by two sizes."""
-    law, _ = NOISES[name]
+@pytest.mark.false_alarm(5e-4)
+def test_alignment_under_other_noise():
+    """Echo included (η_b = ½, π = .45); the correction in 1/d is removed by two sizes.
+
+    The standard errors are 4 to 7 % of a cosine of 0.3 to 0.9. So a fifth more is refused by the
+    mean of the four laws with one direction, and two directions by the theory of one.
+    """
     model, rng = SparseTokens(L=30, R=1, theta=5.0, pi=0.45), np.random.default_rng(4)
-    gaps = []
-    for d in (40, 80):
-        theory = predict_noisy_alignment(model, d, 3.0, **law).query_cos
-        found = []
-        for _ in range(40):
-            X, y, _ = sample_bags(model, 3 * d, d, rng, **law)
-            q = two_steps(X, y).q
-            found.append(q.sum() / np.sqrt(d) / np.linalg.norm(q) - theory)
-        gaps.append(np.array(found))
-    agree(0.0, gaps, sizes=(40, 80), claim="noise")
+    gaps = {}
+    for name, law in NOISES.items():
+        theory, found = [], []
+        for d, runs in ((30, 80), (120, 40)):
+            theory.append(predict_noisy_alignment(model, d, 3.0, **law).query_cos)
+            bags = (sample_bags(model, 3 * d, d, rng, **law)[:2] for _ in range(runs))
+            q = np.array([two_steps(*bag).q for bag in bags])
+            found.append(q.mean(axis=1) * np.sqrt(d) / np.linalg.norm(q, axis=1))
+        gaps[name] = [c - t for c, t in zip(found, theory, strict=True)]
+        agree(0.0, gaps[name], sizes=(30, 120), claim="noise")
+        if name == "directions":
+            one = predict_alignment(model, 3.0).query_cos
+            with pytest.raises(AgreementError):
+                agree(one, found, sizes=(30, 120), claim="one-direction")
+        else:
+            gaps[name] = [gap - 0.2 * t for gap, t in zip(gaps[name], theory, strict=True)]
+    del gaps["directions"]
+    joined = [sum(gap[k] for gap in gaps.values()) for k in (0, 1)]
+    with pytest.raises(AgreementError):
+        agree(0.0, joined, sizes=(30, 120), claim="noise-corrupted")
 
 
 @pytest.mark.slow
@@ -224,6 +240,7 @@ def test_the_noise_is_what_it_says():
 
 @pytest.mark.false_alarm(0.0001)
 def test_the_largest_of_heavy_tokens():
+    """And not with a needle that is a tenth shorter."""
     rng, L, theta, f = np.random.default_rng(6), 50, 6.0, 4.0
     sigma = np.sqrt((f - 2) / rng.chisquare(f, (2, 8000, L)))
     h = sigma * rng.standard_normal(sigma.shape)
@@ -236,6 +253,9 @@ def test_the_largest_of_heavy_tokens():
         wrong = np.concatenate([S[0] <= best, S[1] > best]).astype(float)
         theory = heavy_error(L, theta, f, normalized=normalized)
         agree(theory, wrong, claim="heavy")
+        shorter = heavy_error(L, 0.9 * theta, f, normalized=normalized)
+        with pytest.raises(AgreementError):
+            agree(shorter, wrong, claim="heavy-corrupted")
     assert heavy_error(L, theta, 1e6) == pytest.approx(
         float(oracle_error("attention", SparseTokens(L, 1, theta, 0.5), tau=np.inf)), rel=1e-3
     )
@@ -252,14 +272,14 @@ def test_the_largest_of_heavy_tokens():
     ],
 )
 def test_the_leading_eigenvector(model, alpha):
-    rng, groups = np.random.default_rng(7), []
+    rng, groups, runs = np.random.default_rng(7), [], round(80 / alpha)
     for d in (30, 60, 120):
-        bags = (sample_signed(model, round(alpha * d), d, rng)[:2] for _ in range(40))
+        bags = (sample_signed(model, round(alpha * d), d, rng)[:2] for _ in range(runs))
         groups.append(np.array([second_moment_query(*bag)[0] ** 2 for bag in bags]))
     theory = second_moment_cos(model, alpha) ** 2
     agree(theory, groups, sizes=(30, 60, 120), claim="second-moment")
     with pytest.raises(AgreementError):
-        agree(1.5 * theory, groups, sizes=(30, 60, 120), claim="wrong")
+        agree(1.2 * theory, groups, sizes=(30, 60, 120), claim="wrong")
 
 
 def test_the_second_moment_in_long_bags_and_below_its_threshold():
@@ -287,6 +307,8 @@ def test_needles_of_both_signs():
         best = cuts[np.argmin(errors)]
         wrong = np.concatenate([S[0] <= best, S[1] > best]).astype(float)
         agree(signed_error(L, theta, heads=heads), wrong, claim="signs")
+        with pytest.raises(AgreementError):
+            agree(1.2 * signed_error(L, theta, heads=heads), wrong, claim="signs-corrupted")
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square"])
@@ -340,13 +362,16 @@ def test_a_gate_with_a_normalizer_is_softmax():
 
 @pytest.mark.false_alarm(0.0001)
 def test_recurrences_reach_the_largest_token_or_the_mean():
-    """Within five standard errors of 2·2000 bags, plus the optimism of a threshold from half."""
+    """Within five standard errors of 2·2000 bags, plus the optimism of a threshold from half;
+    a needle that is a fifth shorter is farther away."""
     model, rng = SparseTokens(L=200, R=1, theta=5.0, pi=0.5), np.random.default_rng(16)
     largest = float(oracle_error("attention", model, tau=np.inf))
+    shorter = float(oracle_error("attention", SparseTokens(200, 1, 4.0, 0.5), tau=np.inf))
     spread = 5 * np.sqrt(largest / 4000)
     for gate, slope in (("softmax", 4.0), ("sigmoid", 10.0)):
         found = recurrence_error(model, gate, rng, slope=slope, trials=2000)
         assert found == pytest.approx(largest, abs=spread + 0.005)
+        assert found != pytest.approx(shorter, abs=spread + 0.005)
     mean = float(oracle_error("pooled", model))
     assert recurrence_error(model, "linear", rng, trials=2000) == pytest.approx(mean, abs=0.05)
     with pytest.raises(ValueError, match="gate = 'lstm'"):

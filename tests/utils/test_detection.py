@@ -1,6 +1,7 @@
 """Many needles, and Bayes' error by quadrature, against direct sampling of plain tokens.
 
-A statistical test compares at |z| < 4.5 (two-sided 7e-6) unless it says otherwise.
+A statistical test compares at |z| < 4.5 (two-sided 7e-6) unless it says otherwise, and shows that
+a constant that is 5 to 15 % off is farther away.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def test_the_quadrature_is_bayes_risk_on_plain_tokens(L, theta, pi):
         ratio = logsumexp(theta * h - theta**2 / 2, axis=1) - math.log(L)
         eta = expit(ratio + math.log(pi / (1 - pi)))
         risk = risk + share * np.minimum(eta, 1 - eta)
-    assert abs(z_of_share(risk, one_needle_bayes_error(L, theta, pi))) < Z
+    theory = one_needle_bayes_error(L, theta, pi)
+    assert abs(z_of_share(risk, theory)) < Z < abs(z_of_share(risk, 1.1 * theory))
 
 
 @pytest.mark.false_alarm(7e-6)
@@ -59,7 +61,7 @@ def test_the_quadrature_agrees_with_binned_bags_at_a_trillion():
     exact = one_needle_bayes_error(10**12, 8.0)
     generator = np.random.default_rng(2)
     run = oracle_error("bayes", SparseTokens(10**12, 1, 8.0, 0.5), rng=generator, trials=20_000)
-    assert abs(run.error - exact) < Z * run.standard_error
+    assert abs(run.error - exact) < Z * run.standard_error < abs(run.error - 1.05 * exact)
 
 
 @pytest.mark.slow
@@ -97,16 +99,23 @@ def test_bayes_is_below_the_largest_token_and_falls_with_theta():
 @pytest.mark.false_alarm(4.2e-5)
 @pytest.mark.parametrize("tau", [0.0, 0.8, 1.5])
 def test_haystacks_are_plain_tokens(tau):
-    """Attention at a given threshold: binned straws and needles against tokens drawn one by one."""
+    """Attention at a given threshold: binned straws and needles against tokens drawn one by one.
+
+    Needles that are 15 % lower are missed too often; what they are says nothing of false alarms.
+    """
     L, R, theta, t = 1000, 60, 1.5, tau + 0.06
     silent, signal = plain_bags(L, R, theta, 6000, 3)
     score = [(softmax(tau * h, axis=1) * h).sum(axis=1) for h in (silent, signal)]
     bags = sample_haystack(L, R, 6000, np.random.default_rng(4))
-    for pi in (1e-9, 1 - 1e-9):  # false alarms, misses
-        run = haystack_error("attention", theta, bags, tau=tau, pi=pi, threshold=t)
+
+    def z(pi: float, share: float = 1.0) -> float:
+        run = haystack_error("attention", share * theta, bags, tau=tau, pi=pi, threshold=t)
         wrong = (score[0] > t) if pi < 0.5 else (score[1] <= t)
         spread = math.hypot(run.standard_error, wrong.std(ddof=1) / math.sqrt(len(wrong)))
-        assert abs(run.error - wrong.mean()) < Z * max(spread, 1e-3)
+        return abs(run.error - wrong.mean()) / max(spread, 1e-3)
+
+    false_alarms, misses = z(1e-9), z(1 - 1e-9)
+    assert false_alarms < Z and misses < Z < z(1 - 1e-9, 0.85)
 
 
 @pytest.mark.false_alarm(2.8e-5)
@@ -115,7 +124,9 @@ def test_the_crowd_law_meets_simulation_with_its_own_threshold():
     for theta, tau in ((1.5, 0.0), (1.5, 0.7), (1.5, 1.5), (2.0, 1.0)):
         law = predict_haystack_error(10**10, 10**5, theta, tau=tau)
         run = haystack_error("attention", theta, bags, tau=tau, threshold=law.threshold)
-        assert abs(run.error - law.error) < Z * run.standard_error
+        lower = predict_haystack_error(10**10, 10**5, 0.85 * theta, tau=tau)
+        gap, corrupted = abs(run.error - law.error), abs(run.error - lower.error)
+        assert gap < Z * run.standard_error < corrupted
 
 
 def test_without_sharpness_the_law_is_pooling():
@@ -132,9 +143,11 @@ def test_the_likelihood_ratio_is_next_to_bayes():
     model = SparseTokens(10**5, 30, 3.0, 0.5)
     bayes = oracle_error("bayes", model, rng=np.random.default_rng(6), trials=1000)
     bags = sample_haystack(model.L, model.R, 8000, np.random.default_rng(7))
-    ratio = haystack_error("likelihood", model.theta, bags)
-    spread = math.hypot(bayes.standard_error, ratio.standard_error)
-    assert -Z * spread < ratio.error - bayes.error < 0.01 + Z * spread
+    for share in (1.0, 0.95, 1.05):
+        ratio = haystack_error("likelihood", share * model.theta, bags)
+        spread = math.hypot(bayes.standard_error, ratio.standard_error)
+        near = -Z * spread < ratio.error - bayes.error < 0.01 + Z * spread
+        assert near == (share == 1)
 
 
 def test_a_threshold_is_judged_on_trials_it_was_not_chosen_on():
@@ -147,7 +160,8 @@ def test_a_threshold_is_judged_on_trials_it_was_not_chosen_on():
 def test_the_likelihood_ratio_has_mean_one_without_needles():
     bags = sample_haystack(10**5, 30, 8000, np.random.default_rng(10))
     ratio = np.exp(detection._likelihood(bags, 0.0, 1.0))
-    assert abs(ratio.mean() - 1) < Z * ratio.std() / math.sqrt(8000)
+    error = ratio.std() / math.sqrt(8000)
+    assert abs(ratio.mean() - 1) < Z * error < abs(1.05 * ratio.mean() - 1)
 
 
 def test_the_needed_strength_has_the_error_that_was_asked_for():

@@ -23,7 +23,7 @@ def test_the_error_is_that_of_the_prediction():
 
 @pytest.mark.false_alarm(0.0001)
 def test_drawn_scores_have_this_auc_and_recall():
-    """False alarm 10⁻⁴; scores whose spread is 3 % larger are refused."""
+    """False alarm 10⁻⁴; scores whose spread is a tenth larger are refused."""
     scores = predicted_scores(LAW, order_parameters(LAW, 3.0, 0.1))
     rng, told = np.random.default_rng(0), judge(scores, 0.1)
 

@@ -25,9 +25,9 @@ def test_fresh_rounds_meet_their_prediction(kind):
     theory = predict_rounds(model, 1.0, 3, kind=kind)
     runs = [np.array(group) for group in runs]
     agree(theory, runs, sizes=sizes, claim="fresh-rounds")
-    sharper = predict_rounds(model, 1.0, 3, kind=kind, sharpness=3.0)
+    lower = predict_rounds(SparseTokens(20, 2, 2.4, 0.3), 1.0, 3, kind=kind)
     with pytest.raises(AgreementError):
-        agree(sharper, runs, sizes=sizes, claim="fresh-rounds-corrupted")
+        agree(lower, runs, sizes=sizes, claim="fresh-rounds-corrupted")
 
 
 @pytest.mark.false_alarm(1e-4)
@@ -58,7 +58,7 @@ def test_the_second_round_against_tokens_in_the_space_of_query_and_readout():
     found = [second() for _ in range(20)]
     agree(ours, found, claim="second-round")
     with pytest.raises(AgreementError):
-        agree(1.1 * ours, found, claim="second-round-corrupted")
+        agree(1.1 * ours, found, claim="second-round-corrupted", false_alarm=0.05)
 
 
 def test_first_readout_is_pooling():
