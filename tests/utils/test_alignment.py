@@ -391,6 +391,7 @@ def test_corners_of_the_limit():
     assert plenty.query_cos == plenty.readout_cos == 1
 
 
+@pytest.mark.false_alarm(1e-9)  # the mean varies by 0.8/√(20·10⁵), 8 times less than allowed
 def test_query_loses_its_way_where_signal_and_echo_cancel():
     def overlap(lr_b):
         return predict_alignment(SparseTokens(40, 1, 3.0, 0.2), 2.0, lr_b=lr_b).query_overlap

@@ -215,9 +215,11 @@ def test_white_noise_is_the_model_of_the_book():
         assert ours.echo == pytest.approx(abs(predict_alignment(model, 1.5, **options).echo))
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_the_noise_is_what_it_says():
+    """Variances of 60 000 tokens with tails of nine degrees vary by 0.8 %."""
     rng, noise = np.random.default_rng(5), TokenNoise(decay=0.7, freedom=9.0)
-    Z = noise.sample(4000, 5, 6, rng).reshape(-1, 6)
+    Z = noise.sample(12_000, 5, 6, rng).reshape(-1, 6)
     np.testing.assert_allclose((Z**2).mean(axis=0), noise.spectrum(6), rtol=0.06)
     assert noise.fourth == pytest.approx(7 / 5)
     assert noise.phi(6, 1) == pytest.approx(1)

