@@ -148,7 +148,11 @@ def _optimum(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[float, np
         J, β, settled = _minimum(X[part], points.weight[part], κ, β)
     capacity = law.copies / J if J else math.inf
     if not settled:
-        raise ConvergenceError("Newton's method did not settle", capacity)
+        raise ConvergenceError(
+            f"{law.name}, theta = {law.theta:g}, pi = {law.pi:g}: Newton's method did not settle "
+            "on the capacity; take a law with less extreme theta, pi or nodes",
+            capacity,
+        )
     return capacity, β
 
 

@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from .noise import Noise, sample_noise
+from .records import ConvergenceError
 from .separation import OracleError, critical_theta
 from .validation import check_choice, check_integer, check_is, check_real, check_rng
 
@@ -186,6 +187,8 @@ def haystack_theta(
 ) -> tuple[float, float]:
     """The θ at which `haystack_error` is `error` for balanced classes, and its standard error.
 
+    `ConvergenceError` if no θ has this error.
+
     >>> bags = sample_haystack(10**6, 1000, 1000, np.random.default_rng(0))
     >>> round(haystack_theta("attention", bags)[0], 1)
     1.7
@@ -197,8 +200,15 @@ def haystack_theta(
 
     high = 1.0
     while at(high).error > error:
+        if high > 1e100:
+            raise ConvergenceError(f"no θ brings the error of {kind!r} down to {error}", high)
         high *= 2
-    theta = float(brentq(lambda x: at(x).error - error, high / 64, high, xtol=1e-3))
+    low = high / 64
+    while at(low).error <= error:
+        if low < 1e-100:
+            raise ConvergenceError(f"the error of {kind!r} is below {error} at every θ", low)
+        low /= 2
+    theta = float(brentq(lambda x: at(x).error - error, low, high, xtol=min(1e-3, low / 15)))
     slope = (at(1.1 * theta).error - at(0.9 * theta).error) / (0.2 * theta)
     return theta, at(theta).standard_error / abs(slope)
 

@@ -154,7 +154,10 @@ def _shortest(
             gradient = length * x + force * slope
             hessian = np.diag(length) + force * curvature
             hessian += np.outer(slope, slope) * force**2 / barrier
-            step = -np.linalg.solve(hessian, gradient)
+            try:
+                step = -np.linalg.solve(hessian, gradient)
+            except np.linalg.LinAlgError:
+                return x, False
             decrement, part, level = -gradient @ step, 1.0, cost(x, value)
             if decrement < 1e-3 * barrier:
                 break
@@ -172,7 +175,10 @@ def _shortest(
             break
         along = np.diag(length) + force * curvature
         matrix = np.block([[along, slope[:, None]], [slope, np.zeros(1)]])
-        step = np.linalg.solve(matrix, -np.append(dual, value))
+        try:
+            step = np.linalg.solve(matrix, -np.append(dual, value))
+        except np.linalg.LinAlgError:
+            break
         x, force = x + step[:-1], force + step[-1]
         value, slope, curvature = constraint(x)
     return x, bool(miss < 1e-8 and force > 0)
@@ -185,6 +191,10 @@ def fit_margin(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Hyperpl
     (without intercept: the point of the hull of the y_i f_i nearest the origin). Non-negative least
     squares finds the rows they rest on, among a growing set of rows; a linear solve makes the
     scores of these equal. `ConvergenceError` if some row is then nearer, by more than 1e-8.
+
+    Rows that no hyperplane separates have no margin: that is proved before anything is solved, and
+    is refused as bad input. `fit_readout` without ridge cannot know before it solves that a readout
+    does not exist, and says so in a `ConvergenceError` that carries what it had.
 
     Examples
     --------
@@ -205,7 +215,15 @@ def fit_margin(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Hyperpl
     if intercept:  # a row of either class, or the offset is not held
         working = np.union1d(working, [np.flatnonzero(y == label)[:1] for label in np.unique(y)])
     for _ in range(100):
-        w, b = _rest_on(rows[working], y[working], intercept)
+        try:
+            w, b = _rest_on(rows[working], y[working], intercept)
+        except RuntimeError as error:
+            w, b = hardest[:p], float(hardest[p]) if intercept else 0.0
+            size = float(np.linalg.norm(w))
+            raise ConvergenceError(
+                f"non-negative least squares: {error}; remove nearly dependent features",
+                Hyperplane(w / size, b / size, float(scores.min() / size)),
+            ) from error
         scores = rows @ w + b * y
         near = np.argsort(scores)[:p]
         near = np.setdiff1d(near[scores[near] < 1 - 1e-9], working)

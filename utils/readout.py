@@ -124,7 +124,8 @@ def _logistic(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, f
                 break
             v = v - step
     raise ConvergenceError(
-        f"logistic readout stopped at gradient norm {size:.1e} > {goal:.1e}; a larger lam helps",
+        f"lam = {lam:g}: the logistic readout stopped at gradient norm {size:.1e} > {goal:.1e}; "
+        "take a larger lam",
         _finish(F, y, v[:p], float(v[p:].sum()), "logistic", iterations, False),
     )
 

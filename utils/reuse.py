@@ -207,7 +207,10 @@ def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[A
         iterations += 1
         scale = np.sqrt(np.abs(np.diag(H))) + 1e-300
         merit = np.linalg.norm(gradient / scale)
-        step = -np.linalg.solve(H / np.outer(scale, scale), gradient / scale) / scale
+        try:
+            step = -np.linalg.solve(H / np.outer(scale, scale), gradient / scale) / scale
+        except np.linalg.LinAlgError:
+            return x, math.inf, iterations
         length = min(1.0, 0.7 / max(np.max(-step[positive] / x[positive]), 1e-300))
         while True:
             gradient, H, _, _ = _equations(law, alpha, lam, loss, x + length * step)

@@ -199,7 +199,10 @@ def _square(q: Problem) -> tuple[Array, float]:
     on = q.active[[0, 1, 3]]
     x = np.zeros(3)
     normal = (q.A.T * weight) @ q.A + np.diag(ridge)
-    x[on] = np.linalg.solve(normal[np.ix_(on, on)], (q.A.T @ (weight * q.y))[on])
+    try:
+        x[on] = np.linalg.solve(normal[np.ix_(on, on)], (q.A.T @ (weight * q.y))[on])
+    except np.linalg.LinAlgError:
+        return np.ones(5), np.nan
     miss = (q.A @ x - q.y) ** 2 + square * x[1] ** 2
     slope = 1 / q.alpha - q.weight @ (square / (g + square)) ** 2
     rest_squared = (weight * square / (g + square)) @ miss / slope if slope > 0 else np.inf
@@ -227,7 +230,10 @@ def _newton(
         merit = np.linalg.norm(gradient[on] / scale)
         step = np.zeros(5)
         scaled = H[np.ix_(on, on)] / np.outer(scale, scale)
-        step[on] = -np.linalg.solve(scaled, gradient[on] / scale) / scale
+        try:
+            step[on] = -np.linalg.solve(scaled, gradient[on] / scale) / scale
+        except np.linalg.LinAlgError:
+            return x, np.inf, iteration
         length = min(1.0, 0.9 / np.max(-step[positive] / x[positive], initial=1e-300))
         if residual < tolerance:
             return x + length * step, residual, iteration + 1
@@ -252,14 +258,18 @@ def solve(
     `start` is a saddle point nearby, for the logistic loss.
     """
     if loss == "square":
-        return *_square(problem), 0.0, 1
+        saddle, value = _square(problem)
+        return saddle, value, np.inf if np.isnan(value) else 0.0, 1
     levels = [(2.2, 1e-3), (1.1, TOLERANCE)]  # few points in G, then enough
     if len(problem.y) <= 8:
         levels = [(0.25, TOLERANCE)]
     x, z, residual, iterations = start, None, 0.0, 1
     if x is None:  # ℓ = log 2 − yu/2 + u²/8 + …: the square loss at scores u/2 and ridge 4λ
-        x = _square(problem.with_ridge(4 * problem.lam))[0] * [2, 2, 2, 2, 0.5]
-        if not (np.isfinite(x).all() and x[4] > 0):  # λ = 0, α ≤ 1: even numbers can be fitted
+        near, value = _square(problem.with_ridge(4 * problem.lam))
+        x = near * [2, 2, 2, 2, 0.5]
+        if np.isnan(value) or not (
+            np.isfinite(x).all() and x[4] > 0
+        ):  # λ = 0, α ≤ 1: even numbers can be fitted
             return np.nan_to_num(x, posinf=1e9), 0.0, np.inf, iterations
     for step, tolerance in levels:
         logistic = Logistic(problem, step, z)

@@ -96,7 +96,13 @@ class _Rows(NamedTuple):
                     f"{margin:.1e}: remove nearly dependent features",
                     Separability(bool(margin > 0), whitener @ w / column),
                 )
-            c = _nearest_in_hull(Q[working])
+            try:
+                c = _nearest_in_hull(Q[working])
+            except RuntimeError as error:
+                raise ConvergenceError(
+                    f"non-negative least squares: {error}; remove nearly dependent features",
+                    Separability(False, whitener @ w / column),
+                ) from error
             multipliers = np.zeros(len(A))
             multipliers[working] = c / length[working]
             multipliers *= multipliers > _EPS * multipliers.max()
@@ -159,10 +165,7 @@ def _nearest_in_hull(Q: np.ndarray) -> np.ndarray:
     They minimise |Qᵀc|² + (1 − Σc)²; at the minimum every row has ⟨Q_i, Qᵀc⟩ ≥ 1 − Σc ≥ 0.
     """
     n, p = Q.shape
-    try:
-        return nnls(np.vstack([Q.T, np.ones(n)]), np.eye(p + 1)[p], maxiter=30 * (n + p))[0]
-    except RuntimeError as error:
-        raise ConvergenceError(f"non-negative least squares: {error}") from error
+    return nnls(np.vstack([Q.T, np.ones(n)]), np.eye(p + 1)[p], maxiter=30 * (n + p))[0]
 
 
 def _separates(A: np.ndarray, w: np.ndarray) -> bool:

@@ -97,8 +97,10 @@ def _trajectory(
         )  # fmt: skip
         if not solved.success or solved.t_events[0].size:
             stop = float(solved.t_events[0][0]) if solved.t_events[0].size else float(solved.t[-1])
+            before = zip(solved.t, (State(*x) for x in solved.y.T), strict=True)
             raise ConvergenceError(
-                f"descent diverges before samples = {stop:.3g}; take smaller rates"
+                f"descent diverges before samples = {stop:.3g}; take smaller rates",
+                [_record(float(t), x, flow_error(x, model, cloud)) for t, x in before],
             )
         states = solved.y.T
     rows = zip(times, (State(*x) for x in states), strict=True)
@@ -137,7 +139,7 @@ def predict_training(
     Raises
     ------
     ConvergenceError : with the best records, where the tolerance is not reached with the points
-        that fit into memory; without any, where the rates are so large that descent diverges
+        that fit into memory; with those before, where the rates are so large that descent diverges
 
     Examples
     --------

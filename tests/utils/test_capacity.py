@@ -447,8 +447,10 @@ def test_an_unfinished_search_is_said_so(monkeypatch):
 
     F, y = COIN.sample(60, 6, np.random.default_rng(12))
     monkeypatch.setattr(separable, "nnls", unfinished)
-    with pytest.raises(ConvergenceError, match="non-negative least squares: too many iterations"):
+    said = "non-negative least squares: too many iterations"
+    with pytest.raises(ConvergenceError, match=said) as caught:
         separability(F, y)
+    assert caught.value.estimate.certificate.shape == (7,)
 
 
 def test_a_line_with_a_hair_s_gap():

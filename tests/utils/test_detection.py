@@ -22,7 +22,8 @@ from utils.detection import (
     sample_haystack,
 )
 from utils.model import SparseTokens
-from utils.separation import critical_theta, oracle_error
+from utils.records import ConvergenceError
+from utils.separation import OracleError, critical_theta, oracle_error
 
 Z = 4.5
 
@@ -170,6 +171,23 @@ def test_the_needed_strength_has_the_error_that_was_asked_for():
     assert haystack_error("attention", theta, bags).error == pytest.approx(0.1, abs=0.003)
     assert 0 < spread < 0.1
     assert haystack_theta("likelihood", bags, error=0.1)[0] < theta
+
+
+def test_the_needed_strength_of_very_many_needles():
+    """Half of all tokens are needles: θ is far below where the search begins."""
+    bags = sample_haystack(10**6, 5 * 10**5, 60, np.random.default_rng(12))
+    theta, spread = haystack_theta("attention", bags, tau=0.0)
+    assert 1e-4 < theta < 1 / 64 and 0 < spread < theta
+    assert haystack_error("attention", theta, bags, tau=0.0).error == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize(("told", "message"), [(0.4, "no θ brings"), (0.0, "at every θ")])
+def test_a_strength_that_does_not_exist_is_said_so(told, message, monkeypatch):
+    monkeypatch.setattr(detection, "haystack_error", lambda *_, **__: OracleError(told))
+    bags = sample_haystack(100, 10, 10, np.random.default_rng(13))
+    with pytest.raises(ConvergenceError, match=message) as caught:
+        haystack_theta("attention", bags, error=0.05)
+    assert caught.value.estimate > 0
 
 
 def test_the_boundary_is_continuous_and_below_the_largest_token():

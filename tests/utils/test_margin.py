@@ -7,12 +7,13 @@ from scipy.special import ndtr
 
 from utils import margin
 from utils.agreement import agree
-from utils.asymptotics import learning_curve
+from utils.asymptotics import learning_curve, predict_readout
 from utils.capacity import predict_capacity
 from utils.laws import attention, gaussian_mixture, pooled, vectorized
 from utils.margin import fit_margin, predict_margin, simulate_margin
 from utils.model import SparseTokens
 from utils.records import ConvergenceError
+from utils.reuse import predict_reuse
 
 PAPER = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 MIXTURE = gaussian_mixture(var_pos=0.5, var_neg=1.5, pi=0.3)
@@ -240,3 +241,31 @@ def test_a_hyperplane_that_is_not_the_largest_margin_is_refused(monkeypatch):
     with pytest.raises(ConvergenceError, match="equally near") as caught:
         fit_margin([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.5]], [1, 1, -1])
     assert caught.value.estimate.margin > 0
+
+
+def test_a_singular_system_is_not_an_answer(monkeypatch):
+    """Where a step cannot be solved for, the answer so far comes with a `ConvergenceError`."""
+
+    def singular(*_):
+        raise np.linalg.LinAlgError("singular")
+
+    law = pooled(PAPER)
+    monkeypatch.setattr(np.linalg, "solve", singular)
+    with pytest.raises(ConvergenceError, match="was not found") as caught:
+        predict_margin(law, 1.0)
+    assert caught.value.estimate.margin > 0
+    for loss in ("logistic", "square"):
+        with pytest.raises(ConvergenceError, match="take a larger lam"):
+            predict_readout(law, 2.0, 0.1, loss=loss)
+    with pytest.raises(ConvergenceError):
+        predict_reuse(SparseTokens(4, 1, 2.0, 0.5), 2.0, 0.1, temperature=1.0)
+    monkeypatch.undo()
+    F, y = law.sample(6, 8, np.random.default_rng(0))
+    monkeypatch.setattr(margin, "nnls", lambda *_, **__: unfinished())
+    with pytest.raises(ConvergenceError, match="least squares: too many") as caught:
+        fit_margin(F, y)
+    assert caught.value.estimate.margin > 0
+
+
+def unfinished():
+    raise RuntimeError("too many iterations")

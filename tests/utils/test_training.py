@@ -232,8 +232,9 @@ def test_refusal_to_converge():
         predict_training(SparseTokens(4000, 1, 5.0, 0.5), [0.05], tolerance=1e-9, **RATES)
     assert len(caught.value.estimate) == 1
     wild = {"loss": "square", "lr_q": 9.0, "lr_w": 9.0, "lr_b": 9.0}
-    with pytest.raises(ConvergenceError, match="diverges before"):
-        predict_training(MODEL, [9.0], **wild)
+    with pytest.raises(ConvergenceError, match="diverges before") as caught:
+        predict_training(MODEL, [0.0, 1e-3, 9.0], **wild)
+    assert [record.samples for record in caught.value.estimate] == [0.0, 1e-3]
     with pytest.raises(ConvergenceError, match="diverges before"):
         simulate_training(MODEL, 20, [9.0], np.random.default_rng(0), **wild)
 
