@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from scripts.browser import load_images, opened, settle
+from scripts.pdf import SETTLED
 from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, SECOND, burden
 from tests.site.looks import TEXT_CONTRAST, background, contrast, pixels
@@ -167,7 +168,7 @@ def test_a_link_into_the_page_lands_on_its_target(chromium: Any, host: str, targ
     before = page.evaluate("() => document.documentElement.scrollHeight")
     held[0].continue_()
     settle(page)
-    page.wait_for_timeout(300)
+    page.evaluate(SETTLED)
     assert abs(page.evaluate("() => document.documentElement.scrollHeight") - before) > 500
     assert -5 <= page.evaluate(TOP, target) <= 150 or page.evaluate(AT_THE_END)
     page.close()
@@ -180,7 +181,7 @@ def test_who_has_moved_is_not_sent_back(chromium: Any, host: str) -> None:
     page.mouse.wheel(0, -1_000_000)
     page.wait_for_function("() => scrollY === 0")
     settle(page)
-    page.wait_for_timeout(300)
+    page.evaluate(SETTLED)
     assert page.evaluate("() => scrollY") == 0
     page.close()
 

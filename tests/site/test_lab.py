@@ -22,6 +22,10 @@ from scripts.run_notebooks import ROOT, chapters
 WANTED = os.environ.get("NEEDLE_LAB", "1") not in ("", "0")
 pytestmark = pytest.mark.xdist_group("lab")  # together, and so among the first: one takes a minute
 
+POP_UPS = """var popUps = []; new MutationObserver(() => popUps.push(...[
+    ...document.querySelectorAll('.Toastify__toast, .jp-Dialog')].map(e => e.textContent))
+    ).observe(document, { childList: true, subtree: true })"""
+
 
 def copy(name: str) -> Any:
     path = ROOT / "chapters" / name
@@ -108,6 +112,7 @@ def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) ->
         "request",
         lambda r: r.url.startswith("http") and address not in r.url and elsewhere.append(r.url),
     )
+    page.add_init_script(POP_UPS)
     page.goto(f"{address}/lab/tree/chapters/03_separation.ipynb?reset", timeout=600_000)
     page.wait_for_selector(".jp-Notebook .jp-MarkdownCell h1", timeout=600_000)
     page.wait_for_function(  # what runs before there is a kernel runs into nothing
@@ -115,8 +120,6 @@ def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) ->
         "?.textContent.includes('Kernel status: Idle')",
         timeout=600_000,
     )
-    page.wait_for_timeout(2000)
-    assert page.locator(".Toastify__toast, .jp-Dialog").count() == 0
     assert page.locator(".jp-Notebook aside, .jp-Notebook .myst-proof").count() > 0
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
@@ -139,6 +142,7 @@ def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) ->
         "() => document.querySelectorAll('details.agreement').length > 3", timeout=1_200_000
     )
     assert page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
+    assert page.evaluate("popUps") == []
     assert elsewhere == []
     context.close()
 

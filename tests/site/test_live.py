@@ -27,6 +27,14 @@ pytestmark = [
 BUDGET = 45e6  # bytes of a first start
 FIRST_RESULT = 20.0  # seconds to that of a call to scipy
 OVERHEAD = 50.0  # milliseconds of a cell
+KEPT_SINCE = """async time => {
+    const records = () => new Promise(resolve => {
+        indexedDB.open('needle-live').onsuccess = ({ target: { result: base } }) => {
+            const all = base.transaction('variables').objectStore('variables').getAll();
+            all.onsuccess = () => { base.close(); resolve(all.result); };
+        } });
+    while (!(await records()).some(record => record.time > time))
+        await new Promise(resolve => setTimeout(resolve, 20)); }"""
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +232,8 @@ sweep(f, {"n": [10, 20]}, trials=20, seed=0).mean().shape
 
 def test_a_long_cell_can_be_stopped(first: Any) -> None:
     python(first, "kept, rounds = [1, 2], 3\ndef double(x):\n    return rounds * x")
-    first.wait_for_timeout(1500)
+    now = first.evaluate("() => Date.now()")
+    first.evaluate(KEPT_SINCE, now)
     write(first, 2, "while True:\n    print('without end')")
     cell(first, 2).locator(".live-output", has_text="without end").wait_for()
     cell(first, 2).get_by_text("Stop").click()
