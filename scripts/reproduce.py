@@ -17,6 +17,7 @@ import io
 import math
 import os
 import platform
+import socket
 import sys
 import time
 import tomllib
@@ -116,7 +117,10 @@ def connect(address: str) -> tuple[Executor, int]:
             "EXECUTOR needs the extra `cluster`: pip install 'attention-and-the-needle[cluster]'"
         )
         raise SystemExit(message) from None
+    host, _, port = address.rpartition("/")[2].rpartition(":")
     try:
+        # Dask would ask a closed port again and again
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
         client = Client(address, timeout="10s")
     except (OSError, ValueError) as error:
         raise SystemExit(f"EXECUTOR = {address!r}: no scheduler answers there ({error})") from None

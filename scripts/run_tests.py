@@ -44,6 +44,27 @@ def command(*words: str) -> Count:
     return Count(failed=1) if failed else Count(passed=1)
 
 
+def together(*commands: tuple[str, ...]) -> Count:
+    """Commands side by side, what each says kept apart; each passes or fails as a whole."""
+    running = [
+        subprocess.Popen(
+            [str(BIN / words[0]), *words[1:]],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for words in commands
+    ]
+    total = Count()
+    for words, process in zip(commands, running, strict=True):
+        said, _ = process.communicate()
+        failed = process.returncode != 0
+        print(f"{' '.join(words)}: {'FAILED' if failed else 'passed'}\n{said.rstrip()}", flush=True)
+        total += Count(failed=1) if failed else Count(passed=1)
+    return total
+
+
 def pytest(name: str, *arguments: str) -> Count:
     """A run of pytest, counted from its own report; a run that breaks off counts as a failure."""
     report = REPORTS / f"{name}.xml"
@@ -66,7 +87,7 @@ def pytest(name: str, *arguments: str) -> Count:
 def unit() -> Count:
     """All tests that need no built site; the contract of the notebooks comes by itself."""
     later = ["--ignore=tests/book/test_contract.py", "--ignore=tests/site"]
-    return pytest("unit", "-n", "2", *later)
+    return pytest("unit", "-n", "2", "--dist", "worksteal", *later)
 
 
 def notebooks() -> Count:
@@ -125,23 +146,21 @@ def live() -> Count:
 
 WORKFLOWS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))
 STEPS: dict[str, Callable[[], Count]] = {
-    "lint": lambda: command("ruff", "check", "."),
-    "format": lambda: command("ruff", "format", "--check", "."),
-    "types": lambda: command("mypy"),
-    "workflow": lambda: (
-        command("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
-        + command("zizmor", "--offline", "--quiet", "--no-progress", *WORKFLOWS)
-    ),
-    "assets": lambda: (
-        command("python", "-m", "scripts.browser_assets")
-        + command("python", "-m", "scripts.live_assets")
-        + command("python", "-m", "scripts.real_bags")
+    "style and data": lambda: together(
+        ("ruff", "check", "."),
+        ("ruff", "format", "--check", "."),
+        ("mypy",),
+        ("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS),
+        ("zizmor", "--offline", "--quiet", "--no-progress", *WORKFLOWS),
+        ("python", "-m", "scripts.browser_assets"),
+        ("python", "-m", "scripts.live_assets"),
+        ("python", "-m", "scripts.real_bags"),
     ),
     "unit tests": unit,
     "contract": lambda: pytest("contract", "tests/book/test_contract.py"),
     "notebooks": notebooks,
     "book": lambda: command("python", "-m", "scripts.build_book"),
-    "site": lambda: pytest("site", WITHOUT_BROWSER),
+    "site": lambda: pytest("site", "-n", "2", WITHOUT_BROWSER),
     "browser": browser,
     "live": live,
 }
@@ -159,7 +178,7 @@ def main() -> int:
         results[name] = count, time.perf_counter() - start
     print("\n== summary")
     for name, (count, seconds) in results.items():
-        print(f"{name:<12} {seconds:6.1f} s  {count}")
+        print(f"{name:<14} {seconds:6.1f} s  {count}")
     if SKIP_BROWSER:
         print("browser tests were left out: SKIP_BROWSER is set")
     total = sum((count for count, _ in results.values()), Count())
