@@ -3,8 +3,9 @@
 python -m scripts.fresh_chapters [SHIFT]     every seed k of a chapter becomes (k, SHIFT); default 1
 
 Copies run in `_build/fresh`; an agreement that is refused is noted and not raised, and the chapter
-goes on. What has finished is kept under a hash of the chapter and of `utils`: an interrupted run
-goes on where it was. Numbers of stored runs keep the seeds of these runs.
+goes on; after the last one the command fails if any was. What has finished is kept under a hash of
+the chapter and of `utils`: an interrupted run goes on where it was. Numbers
+of stored runs keep the seeds of these runs.
 """
 
 from __future__ import annotations
@@ -84,18 +85,24 @@ def look(path: Path, shift: int) -> list[dict[str, Any]]:
     return found
 
 
-def main() -> None:
+def main() -> int:
+    """Whether any agreement was refused."""
     shift = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     limit_threads(1)
-    found = []
+    found, all_refused = [], list[str]()
     for path in chapters():
         here = look(path, shift)
         refused = [record["claim"] for record in here if record["verdict"] != "agrees"]
         print(f"{path.stem}: {len(here)} agreements, refused: {refused or 'none'}", flush=True)
         found += here
+        all_refused += refused
     lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in found)
     FRESH.write_text(f'{{"shift": {shift}, "agreements": [\n{lines}\n]}}\n', encoding="utf-8")
+    print(
+        f"{len(found)} agreements, {len(all_refused)} refused: {', '.join(all_refused) or 'none'}"
+    )
+    return bool(all_refused)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

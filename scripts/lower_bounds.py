@@ -15,13 +15,14 @@ from pathlib import Path
 from scripts.run_notebooks import ROOT
 
 FOLDER = ROOT / ".venv-lower"
-TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scikit-learn")
+TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 
 
 def oldest() -> list[str]:
-    """The lower bound of every dependency of the package and of its figures, as a pin."""
+    """The lower bound of every dependency of the package, its figures and its bags, as a pin."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["figures"]
+    extras = project["optional-dependencies"]
+    wanted = project["dependencies"] + extras["figures"] + extras["bags"]
     bounds = [re.fullmatch(r"([\w-]+)>=([\d.]+)", line) for line in wanted]
     if not all(bounds):
         raise SystemExit(f"every dependency needs one lower bound, name>=version: {wanted}")
@@ -41,7 +42,8 @@ def main() -> int:
     print("installing", *pins, flush=True)
     subprocess.run([python, "-m", "pip", "install", "-qq", ".", *pins], check=True, cwd=ROOT)
     subprocess.run([python, "-c", "import needle.figures, needle.sweep"], check=True)
-    run = [python, "-m", "pytest", "-n", "2", "tests/utils", "utils"]
+    report = f"--junitxml={ROOT / '_build' / 'reports' / 'lower-bounds.xml'}"
+    run = [python, "-m", "pytest", "-n", "2", report, "tests/utils", "utils"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}  # the tests know the package as utils
     return subprocess.run(run, cwd=ROOT, env=environment).returncode
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from scripts.run_notebooks import ROOT
+from scripts.run_notebooks import ROOT, chapters
 
 DATA = ("explorers", "results")
 PREDICT = """
@@ -71,6 +73,26 @@ def test_the_first_cell_on_colab_gives_the_chapters_their_name(installed: Path) 
     code = f"{cell[0]}\n{PREDICT.format(name='utils')}\nimport utils.laws as m; print(m.__file__)"
     *_, place = run(code, installed).splitlines()
     assert Path(place) == installed / "needle" / "laws.py"
+
+
+def test_the_extra_book_brings_what_the_chapters_import() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras, wanted = project["optional-dependencies"], list(project["dependencies"])
+    wanted += extras["book"]
+    for line in extras["book"]:
+        if found := re.fullmatch(r"attention-and-the-needle\[(.*)\]", line):
+            wanted += [one for extra in found[1].split(",") for one in extras[extra]]
+    names = {re.match(r"[\w-]+", line)[0] for line in wanted}
+    cells = [
+        "".join(cell["source"])
+        for path in chapters()
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    imports = re.findall(r"^(?:from|import) (\w+)", "\n".join(cells), re.M)
+    others = {name for name in imports if name not in sys.stdlib_module_names} - {"utils"}
+    assert {"sklearn": "scikit-learn"}.keys() <= others
+    assert {name.replace("sklearn", "scikit-learn") for name in others} <= names
 
 
 def test_importing_the_package_changes_no_setting_of_matplotlib(installed: Path) -> None:
