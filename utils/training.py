@@ -97,7 +97,7 @@ def _trajectory(
         )  # fmt: skip
         if not solved.success or solved.t_events[0].size:
             stop = float(solved.t_events[0][0]) if solved.t_events[0].size else float(solved.t[-1])
-            before = zip(solved.t, (State(*x) for x in solved.y.T), strict=True)
+            before = zip(solved.t, (State(*x) for x in np.transpose(solved.y)), strict=True)
             raise ConvergenceError(
                 f"descent diverges before samples = {stop:.3g}; take smaller rates",
                 [_record(float(t), x, flow_error(x, model, cloud)) for t, x in before],

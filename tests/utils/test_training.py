@@ -235,6 +235,9 @@ def test_refusal_to_converge():
     with pytest.raises(ConvergenceError, match="diverges before") as caught:
         predict_training(MODEL, [0.0, 1e-3, 9.0], **wild)
     assert [record.samples for record in caught.value.estimate] == [0.0, 1e-3]
+    with pytest.raises(ConvergenceError, match="diverges before") as caught:
+        predict_training(MODEL, [9.0], **wild)
+    assert caught.value.estimate == []
     with pytest.raises(ConvergenceError, match="diverges before"):
         simulate_training(MODEL, 20, [9.0], np.random.default_rng(0), **wild)
 
