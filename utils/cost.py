@@ -2,7 +2,7 @@
 
 A trained readout costs a few passes over its features and, for the square loss, a Gram matrix; for
 attention a softmax over every token besides. Literal tokens cost what it takes to draw them. The
-rates of these passes are those of the machine: they are fitted, the shape is not.
+rates of these passes are those of the machine: they are fitted, the shape is not. Appendix H.
 """
 
 from __future__ import annotations

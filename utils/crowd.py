@@ -10,7 +10,7 @@ straws one by one, on all others only in bulk. So a bag of the fixed quasi-rando
   of the number kept and of log Π(1 + e^x w), whose covariance is exact.
 
 Means over the net use the number kept at one common x, whose mean and variance are known, as a
-control variate: what remains of W is good to 5·10⁻⁵ of it.
+control variate: what remains of W is good to 5·10⁻⁵ of it. Appendix E, eq-e-kept and lem-e-weight.
 """
 
 from __future__ import annotations

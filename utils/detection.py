@@ -6,6 +6,8 @@
 * **Bayes' error for one needle is an integral.** The likelihood ratio is a mean of L independent
   terms, so its Laplace transform is a power, and E min(πΛ, 1 − π) is one contour integral of it:
   exact at every L, also at L = 10³⁰⁰.
+
+Appendix A, thm-A-dense and thm-A-correction.
 """
 
 from __future__ import annotations

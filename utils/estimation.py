@@ -7,6 +7,8 @@
   Along q_A the tokens of the other half's positive bags are a mixture (1−ρ)N(0, 1) + ρN(μ, 1) with
   ρ = R/L and μ = θ·cos, fitted by maximum likelihood; cos² is estimated by ⟨q_A, q_B⟩. Where the
   mixture fits no better than one shifted Gaussian, only the product θR is known.
+
+Chapter 10, def-10-calibrated and prop-10-cosine; δ is that of Chapter 1, eq-1-snr.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ cos φ = ω/ρ, ε ~ N(0, 1), χ² ~ χ²_{L−2}, p = ε + y₊ θ√R̄ cos φ
     cos(q⁽²⁾, ξ) = (u cos φ + v sin φ) / √(u² + v² + x₃ χ²_{d−2}/n₀).
 
 To first order its deviation is an average over the samples of some ψ(y, G, ε, χ²), plus independent
-Gaussians; their variances add. Nothing is simulated here.
+Gaussians; their variances add. Nothing is simulated here. Appendix B, prp-b-query-fluctuation.
 """
 
 from __future__ import annotations

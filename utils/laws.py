@@ -7,6 +7,7 @@ downstream (readouts, asymptotics, capacity) takes a `FeatureLaw` and knows noth
 The attention law is a cloud of quasi-random points merged into few nodes (`utils.quadrature`).
 With the default `resolution`, test errors differ from those of the whole cloud by about 2e-4 of
 their size at most above 1 %, and 1e-3 at 0.1 % (`tests/utils/test_laws.py`).
+Chapter 1, prop-1-projection and prop-1-law.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ the channel W, Ψ of one bag (`utils.posterior`),
 
 a stationary point of the free entropy per dimension απ Ψ(θ²m) + ½(m + log(1 − m)). Read backwards,
 α is a function of m, so no solution can be lost where there are several.
+Chapter 7, thm-7-state, thm-7-posterior and prop-7-thresholds.
 """
 
 from __future__ import annotations

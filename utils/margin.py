@@ -2,6 +2,7 @@
 
 Below capacity the logistic loss alone has no minimiser. With a ridge it has one, whose length grows
 as λ → 0 and whose direction tends to the hyperplane with the nearest sample as far away as can be.
+Appendix D, prp-d-margin and eq-d-margin.
 """
 
 from __future__ import annotations

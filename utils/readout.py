@@ -1,4 +1,7 @@
-"""Readouts trained on features: ridge regression in closed form, logistic regression to 1e-8."""
+"""Readouts trained on features: ridge regression in closed form, logistic regression to 1e-8.
+
+Appendix C, def-c-readout.
+"""
 
 from __future__ import annotations
 

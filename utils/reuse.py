@@ -18,7 +18,8 @@ with k₁ = ⟨s, m⟩/√E|m|² and k₂ = γ_y/√(LΓ̄₂). The saddle funct
     F = E[ M_{χr²}(Ω + χ(ϑ₁k₁ + ϑ₂k₂)) ] − ½χ(ϑ₁² + ϑ₂²) − w_⊥ζ/(2α) + ½λ(|ν|² + κ² + w_⊥²),
 
 χ = w_⊥/ζ, stationary in (ν₁, ν₂, κ, w_⊥, b, ζ, ϑ₁, ϑ₂). New samples have no part in w⁽¹⁾ or q: the
-test error is that of the ordinary attention law. Appendix C derives all of it.
+test error is that of the ordinary attention law.
+Appendix C, thm-c-reuse and eq-c-seen.
 """
 
 from __future__ import annotations

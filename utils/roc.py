@@ -6,6 +6,7 @@ readout is a mixture of Gaussians in each class (`utils.laws.Scores`); with weig
     AUC = Σ p_i q_j Φ((m_i − m_j)/√(s_i² + s_j²)),    recall(f) = Σ p_i Φ((m_i − t)/s_i),
 
 where the threshold t lets through the share f of the negatives.
+That scores are Gaussian given (a, c, r) is Chapter 1, prop-1-law.
 """
 
 from __future__ import annotations

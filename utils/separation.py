@@ -324,6 +324,8 @@ def predict_error(
 def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
     """Mean softmax weight E Σ_signal e^{τh} / Σ e^{τh} on the signal tokens of a positive sample.
 
+    Chapter 3, eq-3-weight and thm-3-weight.
+
     >>> noise = sample_noise(10**6, 1, 500, np.random.default_rng(0))
     >>> model = SparseTokens(L=10**6, R=1, theta=7.0, pi=0.5)
     >>> [round(needle_weight(model, tau, noise), 1) for tau in (1.0, 4.0)]
@@ -382,6 +384,7 @@ def required_theta(
     falls smoothly, and the standard error of θ is that of the error divided by its slope. Without
     either by `predict_error`, exact at every L only for linear classifiers.
     `ConvergenceError` if no θ is enough, for example for an element-wise φ that vanishes at +∞.
+    Appendix A, def-A-oracle, cor-A-boundary and thm-A-ladder.
 
     >>> [round(required_theta(kind, 10**4)[0], 2) for kind in ("pooled", "bayes")]
     [328.97, 5.57]

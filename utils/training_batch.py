@@ -5,7 +5,8 @@ plus the decay ½λ(|q|² + |w|²). With g_i = ℓ'(t_i; y_i) and k_i = s_i∘(X
 
     ∇_w = (1/n) Σ g_i X_iᵀ s_i + λw,   ∇_q = (1/n) Σ g_i X_iᵀ k_i + λq,   ∂_b = (1/n) Σ g_i.
 
-Tokens are read block by block, twice a step; beside them nothing larger than a block is held.
+Tokens are read block by block, twice a step; beside them nothing larger than a block is held. With
+a fresh bag in each step it is the descent of Chapter 8, thm-8-flow.
 """
 
 from __future__ import annotations
