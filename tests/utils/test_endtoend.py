@@ -5,7 +5,8 @@ import pytest
 from scipy.special import ndtri, softmax
 from scipy.stats import sem
 
-from utils.alignment import two_steps
+from utils import endtoend
+from utils.alignment import simulate_alignment, two_steps
 from utils.endtoend import (
     draw_coefficients,
     error_behind,
@@ -113,6 +114,24 @@ def test_a_head_outside_the_first_strengths_is_sought_further_out():
     ]
     assert found[0] == pytest.approx(found[1], rel=0.01)
     assert found[2] == pytest.approx(found[1], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("steps", "query", "alpha"), [(0, "given", 4.0), (1, "readout_cos", 2.0), (2, "query_cos", 2.0)]
+)
+def test_the_query_takes_the_steps_it_is_told(steps, query, alpha, monkeypatch):
+    """No step: ξ itself and all samples for the readout; else the cosine of w⁽¹⁾ or of q⁽²⁾."""
+    task, rng = SparseTokens(50, 1, 6.0, 0.5), np.random.default_rng(1)
+    seen, alignment = [], simulate_alignment(task, 500, 2.0, rng, lr_b=4.0)
+    monkeypatch.setattr(endtoend, "simulate_alignment", lambda *_, **__: alignment)
+    monkeypatch.setattr(
+        endtoend,
+        "train_readout",
+        lambda task, d, rng, **given: seen.append(given) or 0.5 / task.theta**2,
+    )
+    strength_in_law(50, 3.0, 500, 20, np.random.default_rng(0), steps=steps)
+    cosine = 1.0 if query == "given" else getattr(alignment, query)
+    assert all(given == {"cos": cosine, "alpha": alpha} for given in seen)
 
 
 @pytest.mark.parametrize("factors", [(1.0,), (1.0, 0.9), (0.0, 1.0)])
