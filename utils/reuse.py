@@ -48,7 +48,7 @@ TOLERANCE = 1e-8
 _POINTS, _ENTRIES, _LONGEST = 13, 2**21, 10_000
 
 
-class Frame(NamedTuple):
+class Plane(NamedTuple):
     """Coordinates of ξ and q̂ along ŵ⁽¹⁾, q̂₂ and e, and the sharpness of the softmax."""
 
     signal: Array
@@ -95,7 +95,7 @@ def training_law(
     lr_w: float = 0.5,
     lr_b: float = 0.5,
     seen: bool = True,
-) -> tuple[Seen, Frame]:
+) -> tuple[Seen, Plane]:
     """The law of the features on samples that the two steps have seen, or on fresh ones.
 
     2¹³ Sobol points a class in the 2L + 1 Gaussians of a sample (fewer where L > 128).
@@ -149,7 +149,7 @@ def training_law(
         weight = np.full(len(r), share[y] / len(r))
         parts.append((np.full(len(r), y), np.array(means), r, m, k, g[:, -1], weight))
     law = Seen(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
-    return law, Frame(signal, query, T)
+    return law, Plane(signal, query, T)
 
 
 def _equations(
@@ -224,7 +224,7 @@ def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[A
 
 
 def _solve(
-    seen: Seen, frame: Frame, fresh: FeatureLaw, near: OrderParameters, alpha: float, lam: float,
+    seen: Seen, frame: Plane, fresh: FeatureLaw, near: OrderParameters, alpha: float, lam: float,
     loss: str,
 ) -> Reused:  # fmt: skip
     """The readout trained on `seen` and tested on the law `fresh`, from the solution `near` it."""

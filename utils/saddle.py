@@ -103,6 +103,7 @@ def proximal_curve(
     """
     mean, s, chi = mean[:, None], s[:, None], chi[:, None]
     knee, reach = np.log1p(chi), np.array([-7.5, 7.5])
+    # at s = 0 this is the logistic prox, but to 1e-5, which is enough, in the steps used below
     ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)[0]
     points = 4 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 4)) + 1
     if guess is not None:  # a grid that never shrinks: Newton must not chase a changing rule
@@ -121,7 +122,7 @@ def proximal_curve(
     return z, G, spacing * slope * np.exp(-(G**2) / 2)
 
 
-class Logistic:
+class LogisticSaddle:
     """Gradient of F, its Jacobian and the observables for the logistic loss."""
 
     def __init__(self, problem: Problem, step: float, z: Array | None = None) -> None:
@@ -213,7 +214,7 @@ def _square(q: Problem) -> tuple[Array, float]:
 
 
 def _newton(
-    logistic: Logistic, x: Array, tolerance: float, steps: int = 100
+    logistic: LogisticSaddle, x: Array, tolerance: float, steps: int = 100
 ) -> tuple[Array, float, int]:
     """Newton on the gradient of F, shortened until the residual falls, w_⊥ and ζ kept positive.
 
@@ -272,7 +273,7 @@ def solve(
         ):  # λ = 0, α ≤ 1: even numbers can be fitted
             return np.nan_to_num(x, posinf=1e9), 0.0, np.inf, iterations
     for step, tolerance in levels:
-        logistic = Logistic(problem, step, z)
+        logistic = LogisticSaddle(problem, step, z)
         x, residual, steps = _newton(logistic, x, tolerance)
         z = logistic.z
         iterations += steps

@@ -13,7 +13,7 @@ from utils.asymptotics import OrderParameters, order_parameters
 from utils.laws import attention, pooled
 from utils.losses import get_loss
 from utils.model import SparseTokens
-from utils.saddle import Logistic, Problem, proximal_curve
+from utils.saddle import LogisticSaddle, Problem, proximal_curve
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 
@@ -38,7 +38,7 @@ def test_the_proximal_curve_integrates_as_adaptive_quadrature_does():
 def test_gradient_is_that_of_the_potential_and_jacobian_that_of_the_gradient():
     law = attention(MODEL, temperature=2.0, cos=0.8, resolution=60)
     alpha, lam, x = 5.0, 1e-3, np.array([2.0, 1.0, 1.5, -0.3, 0.4])
-    solver = Logistic(Problem(law, law.nodes, alpha, lam, True), 0.2)
+    solver = LogisticSaddle(Problem(law, law.nodes, alpha, lam, True), 0.2)
     y, a, c, r, weight = (v[:, None] for v in law.nodes)
     G = np.linspace(-9, 9, 601)
     density, loss = weight * norm.pdf(G) * (G[1] - G[0]), get_loss("logistic")
@@ -66,7 +66,7 @@ def test_coarse_quadrature_in_between_leaves_no_trace():
     law = attention(MODEL, temperature=2.0, cos=0.8)
     for lam in (1e-1, 1e-6):
         o = order_parameters(law, 4.0, lam)
-        fine = Logistic(Problem(law, law.nodes, 4.0, lam, True), 0.15)
+        fine = LogisticSaddle(Problem(law, law.nodes, 4.0, lam, True), 0.15)
         gradient, size, _ = fine.equations(o.vector)
         assert np.max(np.abs(gradient) / size) < 1e-6
 
