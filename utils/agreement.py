@@ -195,9 +195,12 @@ def _row(
 ) -> Row:
     gap = float(mean) - theory
     if not all(map(math.isfinite, (theory, mean, error))) or error < 0:
-        raise ValueError(f"{name}: theory {theory}, simulation {mean} ± {error} is no comparison")
+        raise ValueError(
+            f"{name} = {mean} ± {error} is not allowed: simulations must be finite, and theory, "
+            f"{theory}, as well"
+        )
     if freedom < 1:
-        raise ValueError(f"{name}: {trials} trials are not allowed: at least 2 are needed")
+        raise ValueError(f"{name} from {trials} trials is not allowed: at least 2 are needed")
     if error == 0 or exact is not None:
         allowed = 1e-9 * abs(theory) if exact is None else exact * max(1.0, abs(theory))
         z = 0.0 if abs(gap) <= allowed else math.copysign(math.inf, gap)
@@ -297,7 +300,9 @@ def _trials(simulations: Any, names: list[str], shape: tuple[int, ...] | None) -
     elif not isinstance(simulations, np.ndarray) and all(map(_is_named, simulations)):
         records = [_mapping(trial) for trial in simulations]
         if not all(record.get("converged", True) for record in records):
-            raise ValueError("simulations hold a trial that did not converge: it is no evidence")
+            raise ValueError(
+                "simulations are not allowed: simulations must all have converged to be evidence"
+            )
         rows = [list(_select(record, names).values()) for record in records]
         samples = dict(zip(names, np.array(rows).T, strict=False))
     else:
@@ -312,5 +317,8 @@ def _trials(simulations: Any, names: list[str], shape: tuple[int, ...] | None) -
     for name in names:
         count = np.shape(samples.get(name, ()))
         if len(count) != 1 or count[0] < 2 or not np.isfinite(samples[name]).all():
-            raise ValueError(f"{name}: simulations need at least 2 trials, all finite numbers")
+            raise ValueError(
+                f"{name} of shape {count} is not allowed: simulations must be at least 2 trials, "
+                "all finite numbers"
+            )
     return samples

@@ -88,6 +88,8 @@ def _forward(kind: str, p: Array, X: Array) -> tuple[Array, list[Array]]:
 def scores(kind: str, parameters: Array, X: Array) -> Array:
     """The scores z of bags X (n, L, d), in blocks of bounded memory."""
     check_choice("kind", kind, KINDS)
+    d = check_array("X", X, "n", "L", "d").shape[2]
+    parameters = check_array("parameters", parameters, size(kind, d))
     step = max(1, _BLOCK // (X.shape[1] * max(X.shape[1:])))
     return np.concatenate(
         [_forward(kind, parameters, X[k : k + step])[0] for k in range(0, len(X), step)]
@@ -109,6 +111,17 @@ def objective(
     >>> bool(abs((up - down) / 2e-6 - gradient[7]) < 1e-8)
     True
     """
+    check_choice("kind", kind, KINDS)
+    X, lam = check_array("X", X, "n", "L", "d"), check_real("lam", lam, 0)
+    y = check_labels("y", y, len(X))
+    parameters = check_array("parameters", parameters, size(kind, X.shape[2]))
+    return _objective(kind, parameters, X, y, lam, loss)
+
+
+def _objective(
+    kind: str, parameters: Array, X: Array, y: Array, lam: float, loss: str
+) -> tuple[float, Array]:
+    """`objective` of what has been checked."""
     rule = get_loss(loss)
     z, kept = _forward(kind, parameters, X)
     g = rule.first(z, y)[:, None] / len(y)
@@ -169,6 +182,7 @@ def train(
     check_choice("kind", kind, KINDS)
     X, rng = check_array("X", X, "n", "L", "d"), check_rng(rng)
     y, lam = check_labels("y", y, len(X)), check_real("lam", lam, 0, open_low=True)
+    start = check_real("start", start, 0)
     d, best = X.shape[2], None
     for _ in range(check_integer("starts", starts, 1)):
         p = np.zeros(size(kind, d))
@@ -177,7 +191,7 @@ def train(
         if kind == "two layers":
             p[-2] = 0.5
         found = minimize(
-            lambda p: objective(kind, p, X, y, lam, loss), p, jac=True, method="L-BFGS-B",
+            lambda p: _objective(kind, p, X, y, lam, loss), p, jac=True, method="L-BFGS-B",
             options={"maxiter": 2000, "maxfun": 4000, "gtol": 1e-6, "ftol": 1e-10},
         )  # fmt: skip
         if best is None or found.fun < best.fun:

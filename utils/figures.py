@@ -154,7 +154,10 @@ def mean_and_error(trials: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         return np.array([float(group) for group in trials]), np.array(error)
     samples = [np.asarray(group, dtype=float) for group in trials]
     if any(group.ndim != 1 or len(group) < 2 for group in samples):
-        raise ValueError("values need at least 2 trials for each x; or give `error` with the means")
+        raise ValueError(
+            f"values of shapes {[group.shape for group in samples]} are not allowed: "
+            "values must be at least 2 trials for each x, or means with their `error`"
+        )
     error = [group.std(ddof=1) / np.sqrt(len(group)) for group in samples]
     return np.array([group.mean() for group in samples]), np.array(error)
 

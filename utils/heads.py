@@ -21,7 +21,7 @@ from scipy.special import log_ndtr, ndtr
 
 from .losses import get_loss
 from .model import SparseTokens, Tokens, check_model
-from .validation import check_integer, check_labels, check_real, check_rng
+from .validation import check_array, check_integer, check_labels, check_real, check_rng
 
 Array = np.ndarray
 
@@ -81,9 +81,7 @@ def second_moment_query(X: ArrayLike, y: ArrayLike, *, loss: str = "logistic") -
     >>> bool(abs(second_moment_query(X, y)[0]) > 0.95)
     True
     """
-    tokens = np.asarray(X, dtype=float)
-    if tokens.ndim != 3:
-        raise ValueError(f"X of shape {tokens.shape} is not allowed: X must have shape (n, L, d)")
+    tokens = check_array("X", X, "n", "L", "d")
     labels = check_labels("y", y, len(tokens))
     pull = -get_loss(loss).first(np.zeros(len(labels)), labels)
     centered = tokens - tokens.mean(axis=1, keepdims=True)

@@ -33,7 +33,8 @@ def gated_weights(gates: Array) -> Array:
     """
     g = check_array("gates", gates, "n", "L")
     if g.min() < 0 or g.max() > 1:
-        raise ValueError("gates are not allowed: gates must lie in [0, 1]")
+        worst = float(g.flat[np.argmax(np.abs(g - 0.5))])
+        raise ValueError(f"gates with {worst:g} are not allowed: gates must lie in [0, 1]")
     kept = np.cumprod((1 - g)[:, :0:-1], axis=1)[:, ::-1]
     return g * np.concatenate([kept, np.ones((len(g), 1))], axis=1)
 

@@ -19,7 +19,7 @@ from scipy.special import ndtr
 
 from .asymptotics import OrderParameters
 from .laws import FeatureLaw, Scores
-from .validation import check_real
+from .validation import check_is, check_real
 
 Array = np.ndarray
 
@@ -56,7 +56,7 @@ def judge(scores: Scores, false_alarms: float = 0.05) -> Judged:
     [0.1587, 0.9214, 0.6388]
     """
     false_alarms = check_real("false_alarms", false_alarms, 0, 1, open_low=True, open_high=True)
-    y, mean, sd, weight = scores
+    y, mean, sd, weight = check_is("scores", scores, Scores)
     yes, no = y > 0, y < 0
     p, q = weight[yes] / weight[yes].sum(), weight[no] / weight[no].sum()
     tiny = 1e-12 * (1e-300 + np.abs(mean).max()) + 1e-300

@@ -244,7 +244,8 @@ def oracle_error(
         noise = sample_noise(model.L, model.R, trials, rng)
     elif (check_is("noise", noise, Noise).L, noise.R) != (model.L, model.R):
         raise ValueError(
-            f"noise has L, R = {noise.L}, {noise.R}: it must match the model's {model.L}, {model.R}"
+            f"noise with L, R = {noise.L}, {noise.R} is not allowed: noise must have those of the "
+            f"model, {model.L}, {model.R}"
         )
     theta, pi = model.theta, model.pi
     h = noise.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]

@@ -58,7 +58,9 @@ class Sweep:
             if all(name in point and point[name] == value for name, value in parameters.items())
         ]
         if not found:
-            raise ValueError(f"no point of the sweep has {describe(parameters)}")
+            raise ValueError(
+                f"{describe(parameters)} is not allowed: it must be a point of the sweep"
+            )
         return list(itertools.chain.from_iterable(found))
 
     def values(self, field: str | None = None) -> np.ndarray:
@@ -86,7 +88,8 @@ def _get(result: Any, field: str | None) -> Any:
         return result[field] if isinstance(result, Mapping) else getattr(result, field)
     except (KeyError, AttributeError):
         raise ValueError(
-            f"field = {field!r} is not in the results, for example {result!r}"
+            f"field = {field!r} is not allowed: field must be in the results, for example "
+            f"{result!r}"
         ) from None
 
 

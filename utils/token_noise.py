@@ -101,7 +101,8 @@ def sample_bags(
     """
     m, noise = check_model(model), TokenNoise() if noise is None else noise
     noise = check_is("noise", noise, TokenNoise)
-    K, d = check_integer("directions", directions, 1, d), check_integer("d", d, 1)
+    d = check_integer("d", d, 1)
+    K = check_integer("directions", directions, 1, d)
     y = m.sample_labels(n, rng)
     R = np.full(n, m.R)
     if counts is not None:
@@ -120,6 +121,8 @@ def signal_directions(d: int, K: int = 1) -> Array:
     >>> signal_directions(4, 2).round(3).tolist()
     [[0.707, 0.0, 0.707, 0.0], [0.0, 0.707, 0.0, 0.707]]
     """
+    d = check_integer("d", d, 1)
+    K = check_integer("K", K, 1, d)
     comb = (np.arange(d) % K == np.arange(K)[:, None]).astype(float)
     return comb / np.sqrt(comb.sum(axis=1, keepdims=True))
 
@@ -136,7 +139,10 @@ def whiten(X: Array, y: Array) -> tuple[Array, Array]:
     d = X.shape[2]
     quiet = X[np.asarray(y) < 0].reshape(-1, d)
     if len(quiet) <= d:
-        raise ValueError(f"y is not allowed: {len(quiet)} negative tokens for {d} dimensions")
+        raise ValueError(
+            f"y with {len(quiet)} negative tokens is not allowed: y must leave more than {d} "
+            "negative tokens"
+        )
     value, vector = np.linalg.eigh(quiet.T @ quiet / len(quiet))
     root = (vector / np.sqrt(value)) @ vector.T
     return X @ root, root

@@ -135,8 +135,9 @@ def simulate_descent(
     """
     model, d, rng = check_model(model), check_integer("d", d, 3), check_rng(rng)
     n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
-    counts = [check_integer("steps", count, 0) for count in steps]
-    if not counts or any(b <= a for a, b in pairwise(counts)):
+    given = check_array("steps", steps, "m")
+    counts = [check_integer("steps", count, 0) for count in given.tolist()]
+    if any(b <= a for a, b in pairwise(counts)):
         raise ValueError(f"steps = {steps!r} is not allowed: steps must rise")
     named = {"lr_q": lr_q, "lr_w": lr_w, "lr_b": lr_b}
     rate_q, rate_w, rate_b = (check_real(name, value, 0) for name, value in named.items())

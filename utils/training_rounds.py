@@ -123,7 +123,7 @@ def simulate_rounds(
     X, y, _ = model.sample(n, d, rng)
     for _ in range(rounds):
         w = _collect(X, y, q, None)
-        w /= np.linalg.norm(w)
+        w /= np.linalg.norm(w) or 1.0  # bags of one class teach nothing: cosine 0
         step = w
         if fresh:
             X, y, _ = model.sample(n, d, rng)
@@ -131,7 +131,7 @@ def simulate_rounds(
             step = _collect(X, y, q, w)
             if fresh:
                 X, y, _ = model.sample(n, d, rng)
-        q = T * step / np.linalg.norm(step)
+        q = T * step / (np.linalg.norm(step) or 1.0)
         path.append(q[0] / T)
     return np.array(path)
 

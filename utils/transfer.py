@@ -98,7 +98,10 @@ def _checked(law: Any, test: Any) -> tuple[FeatureLaw, FeatureLaw]:
             f"query of law, cos = {law.cos:g}"
         )
     if law.copies != 1 or test.copies != 1:
-        raise ValueError("law is not allowed: vectorized readouts have one weight for each place")
+        raise ValueError(
+            f"law = {law.name!r} is not allowed: law must not be vectorized, whose readout has one "
+            "weight for each place"
+        )
     return law, test
 
 

@@ -1,4 +1,9 @@
-"""Every argument of every public function is refused by its name when it cannot be meant."""
+"""Every argument of every public function is refused by its name when it cannot be meant.
+
+Here stands what predicts, simulates or fits, and what it is made of. Bags of real data, the cache,
+results and executors, plans and portraits (which take many forms), explorers and figures are tested
+beside their modules.
+"""
 
 import inspect
 import re
@@ -16,6 +21,18 @@ from utils.capacity import (
     separability,
     simulate_capacity,
 )
+from utils.chance import chance_cosines, imbalance, predict_chance
+from utils.depth import objective, scores, train
+from utils.detection import (
+    detection_boundary,
+    haystack_error,
+    haystack_theta,
+    one_needle_bayes_error,
+    predict_haystack_error,
+    sample_haystack,
+)
+from utils.fluctuations import predict_spread
+from utils.heads import sample_signed, second_moment_cos, second_moment_query, signed_error
 from utils.laws import (
     attention,
     dense_features,
@@ -35,7 +52,11 @@ from utils.learning import (
 from utils.margin import fit_margin, predict_margin, simulate_margin
 from utils.model import SparseTokens
 from utils.posterior import bayes_error
+from utils.rates import calibrated_cosine, calibrated_rate, rate_window
 from utils.readout import error_rate, fit_readout, simulate_readout
+from utils.recurrence import gated_weights, recurrence_error, softmax_gates
+from utils.reuse import simulate_reuse
+from utils.roc import judge
 from utils.separation import (
     critical_theta,
     needle_weight,
@@ -45,6 +66,11 @@ from utils.separation import (
     sample_noise,
 )
 from utils.sweep import sweep
+from utils.token_noise import heavy_error, predict_noisy_alignment, sample_bags, signal_directions
+from utils.training import predict_training, simulate_training
+from utils.training_batch import simulate_descent
+from utils.training_rounds import predict_rounds, simulate_rounds
+from utils.transfer import predict_transfer, recipes, rescaled, simulate_transfer
 
 MODEL, RNG = SparseTokens(10, 1, 5.0, 0.5), np.random.default_rng(0)
 LAW, NOISE = pooled(MODEL), sample_noise(10, 1, 20, RNG)
@@ -53,6 +79,10 @@ LEARNED = predict_alignment(MODEL, 1.0)
 F, Y = LAW.sample(30, 5, RNG)
 STEPS = {"loss": "square", "lr_w": 0.5, "lr_b": 0.5}
 FIT = {"loss": "square", "intercept": True}
+RATES = {"lr_q": 0.5, "lr_w": 0.5, "lr_b": 0.5, "start": (0.1, 0.1), "loss": "square"}
+TINY, BAGS = SparseTokens(4, 1, 2.0, 0.5), sample_haystack(100, 10, 20, RNG)
+X4, SCORES = RNG.normal(size=(6, 4, 3)), LAW.scores(np.ones(2), 0.0)
+READOUTS = {"law": LAW, "test": LAW, "alpha": 2.0, "lam": 0.1, "loss": "square"}
 GOOD = {  # function: arguments that work
     SparseTokens: {"L": 10, "R": 1, "theta": 5.0, "pi": 0.5},
     MODEL.sample: {"n": 2, "d": 3, "rng": RNG},
@@ -102,6 +132,64 @@ GOOD = {  # function: arguments that work
     required_theta: {"kind": "pooled", "L": 100, "error": 0.1, "R": 1, "pi": 0.5},
     sweep: {
         "function": lambda n, rng: 1.0, "grid": {"n": [1]}, "trials": 1, "seed": 0, "n_jobs": 1
+    },
+    imbalance: {"pi": 0.5, "loss": "square", "lr_b": 0.5},
+    chance_cosines: {"model": TINY, "d": 20, "alpha0": 1.0, **STEPS},
+    predict_chance: {"model": TINY, "d": 20, "alpha0": 1.0, **STEPS},
+    predict_spread: {"model": TINY, "alpha0": 1.0, **STEPS},
+    calibrated_rate: {"pi": 0.5, "loss": "square"},
+    calibrated_cosine: {"model": MODEL, "alpha0": 1.0},
+    rate_window: {"model": MODEL, "alpha0": 1.0, "loss": "square", "lr_w": 0.5, "keep": 0.9},
+    sample_signed: {"model": TINY, "n": 4, "d": 3, "rng": RNG},
+    second_moment_cos: {"model": TINY, "alpha0": 1.0, "loss": "square"},
+    second_moment_query: {"X": X4, "y": [1, -1] * 3, "loss": "square"},
+    signed_error: {"L": 10, "theta": 3.0, "pi": 0.5, "heads": 2},
+    scores: {"kind": "one layer", "parameters": np.ones(7), "X": X4},
+    objective: {
+        "kind": "one layer", "parameters": np.ones(7), "X": X4, "y": [1, -1] * 3, "lam": 0.1,
+        "loss": "square",
+    },
+    train: {
+        "kind": "one layer", "X": X4, "y": [1, -1] * 3, "lam": 0.1, "rng": RNG, "loss": "square",
+        "start": 0.3, "starts": 1,
+    },
+    gated_weights: {"gates": [[0.5, 0.5]]},
+    softmax_gates: {"u": [[0.5, 0.5]]},
+    recurrence_error: {"model": TINY, "gate": "linear", "rng": RNG, "slope": 1.0, "trials": 8},
+    detection_boundary: {"beta": 0.7},
+    one_needle_bayes_error: {"L": 10, "theta": 2.0, "pi": 0.5, "points": 10},
+    sample_haystack: {"L": 10, "R": 2, "trials": 5, "rng": RNG},
+    haystack_error: {"kind": "attention", "theta": 1.0, "bags": BAGS, "pi": 0.5},
+    haystack_theta: {"kind": "attention", "bags": BAGS, "error": 0.2},
+    predict_haystack_error: {"L": 1000, "R": 10, "theta": 1.0, "pi": 0.5},
+    judge: {"scores": SCORES, "false_alarms": 0.1},
+    rescaled: {"temperature": 1.0, "L": 10, "new": 20},
+    predict_transfer: READOUTS,
+    simulate_transfer: READOUTS | {"d": 5, "rng": RNG, "intercept": "keep"},
+    recipes: {
+        "model": TINY, "new": 8, "temperature": 1.0, "cos": 0.5, "alpha": 2.0, "lam": 0.1,
+    },
+    predict_noisy_alignment: {"model": TINY, "d": 10, "alpha0": 1.0, "directions": 1, **STEPS},
+    sample_bags: {"model": TINY, "n": 4, "d": 3, "rng": RNG, "directions": 1},
+    signal_directions: {"d": 4, "K": 2},
+    heavy_error: {"L": 10, "theta": 3.0, "freedom": 4.0, "pi": 0.5},
+    predict_training: {"model": TINY, "samples": [0.0], "tolerance": 0.1, **RATES},
+    simulate_training: {
+        "model": TINY, "d": 5, "samples": [0.2], "rng": RNG, "method": "exact", **RATES
+    },
+    simulate_descent: {
+        "model": TINY, "d": 5, "alpha": 1.0, "steps": [1], "rng": RNG, "decay": 0.1, **RATES
+    },
+    predict_rounds: {
+        "model": TINY, "alpha": 1.0, "rounds": 1, "kind": "repeat", "sharpness": 1.0
+    },
+    simulate_rounds: {
+        "model": TINY, "d": 40, "alpha": 1.0, "rounds": 1, "rng": RNG, "kind": "repeat",
+        "sharpness": 1.0, "fresh": True,
+    },
+    simulate_reuse: {
+        "model": TINY, "d": 8, "alpha": 2.0, "lam": 0.1, "rng": RNG, "temperature": 1.0,
+        "fresh": True, **STEPS,
     },
     partial(agree, 0.0, RNG.normal(size=20)): {"claim": "a-b", "exact": 10.0, "false_alarm": 0.1},
 }  # fmt: skip

@@ -223,7 +223,9 @@ def test_bad_input_is_refused(change, message):
 
 def test_missing_fields_points_and_trials_are_refused():
     result = sweep(mapping, {"a": [1]}, trials=1, seed=0, n_jobs=1)
-    with pytest.raises(ValueError, match="field = 'loss' is not in the results"):
+    with pytest.raises(
+        ValueError, match="field = 'loss' is not allowed: field must be in the results"
+    ):
         result.mean("loss")
     with pytest.raises(ValueError, match="a=2"):
         result.at(a=2)

@@ -104,3 +104,10 @@ def test_bad_input_is_refused(name, options):
         predict_rounds(model, alpha, rounds, **arguments)
     with pytest.raises(ValueError, match=rf"^{name}.* is not allowed"):
         simulate_rounds(model, 10, alpha, rounds, np.random.default_rng(0), **arguments)
+
+
+@pytest.mark.parametrize("kind", ["readout", "repeat"])
+def test_bags_of_one_class_teach_nothing(kind):
+    silent = SparseTokens(4, 1, 2.0, 1e-12)
+    found = simulate_rounds(silent, 5, 1.0, 2, np.random.default_rng(0), kind=kind)
+    assert found.tolist() == [0.0, 0.0]
