@@ -25,11 +25,13 @@ class Row(NamedTuple):
     def cells(self) -> dict[str, str]:
         """The row in print, rounded to two digits of the standard error (at most eight figures)."""
         error, size = self.standard_error, max(abs(self.theory), abs(self.simulation))
-        places = 1 - math.floor(math.log10(error)) if error > 0 else 6
-        places = min(places, 7 - math.floor(math.log10(size)) if size > 0 else 6)
-        scientific = places > 7 or size >= 1e7
-        figures = f".{max(places + math.floor(math.log10(size or 1)), 0)}e"
-        pattern = figures if scientific else f".{max(places, 0)}f"
+        order = math.floor(math.log10(size)) if size > 0 else 0
+        places = 1 - math.floor(math.log10(error)) if error > 0 else 6  # two digits of the error
+        places = min(places, 7 - order if size > 0 else 6)  # eight figures of the number
+        if places > 7 or size >= 1e7:  # 1.23e-09 has `order` digits less behind its point
+            pattern = f".{max(places + order, 0)}e"
+        else:
+            pattern = f".{max(places, 0)}f"
         share = f"{error / abs(self.theory):.1%}" if self.theory and error > 0 else "–"
         values = {
             "theory": format(self.theory, pattern),

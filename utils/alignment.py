@@ -31,6 +31,8 @@ from .validation import check_choice, check_integer, check_labels, check_real, c
 Array = np.ndarray
 
 BLOCK_ENTRIES = 2**21
+# ℓ' less its value at 0. Where the two classes' mean pulls cancel, their sum by ℓ' itself loses all
+# digits: at π = ½ and θ = 100 the echo would be off by 7 % at L = 10⁹, and be rounding at 10¹².
 SLOPES: dict[str, Callable[[Array], Array]] = {
     "logistic": lambda t: 0.5 * np.tanh(0.5 * t),
     "square": lambda t: t,
@@ -164,7 +166,9 @@ def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
         pull = -rule.gradient(t, y)
         first[y], second[y] = share[y] * float(weight @ pull), share[y] * float(weight @ pull**2)
         tilt += share[y] * float(weight @ rule.slope(t))
-    mean = sum(min((first[1], first[-1]), (balance, -tilt), key=lambda pair: max(map(abs, pair))))
+    # the mean pull as a sum over the classes, or as that at 0 less the slopes: what cancels least
+    sums = (first[1], first[-1]), (balance, -tilt)
+    mean = sum(min(sums, key=lambda pair: max(map(abs, pair))))
     excess = (theta * _spread(model)) ** 2
     noise_power = (L - 1) * power * (second[1] + second[-1]) + excess * along**2 * second[1]
     return _Limit(along, excess * first[1], (L - 1) * mean, across_power, noise_power)

@@ -132,7 +132,9 @@ def _margins(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[np.ndarra
     """Rows X with Xβ = y(θaμ + cν + b)/r at β = (ν, κ, b), b in units of the noise; κ's column."""
     y, a, c, r, weight = points
     signal = law.theta * a
-    columns = [law.cos * signal + c, math.sqrt(1 - law.cos**2) * signal] if law.query else [signal]
+    columns = [signal]
+    if law.query:  # ν along q̂, κ across it
+        columns = [law.cos * signal + c, math.sqrt(1 - law.cos**2) * signal]
     κ = len(columns) - 1
     if intercept:
         columns.append(np.full_like(r, math.sqrt(weight @ r**2)))

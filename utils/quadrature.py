@@ -161,6 +161,10 @@ def _cells(place: Array, weight: Array, most: int) -> Array:
     lies above and below their mean. Spread counts more where r, the last axis, is small.
     """
     cell, count = np.zeros(len(weight), int), 1
+    # Points of small r have the largest margins and decide rare errors. In the three cases of
+    # `test_nodes_stand_for_the_whole_cloud` test errors are off by 4.5, 2.6, 1.7e-5 of their size
+    # (by `weight` alone 4.9, 3.5 and 1.6); at L = 10, θ = 8, T = 2, cos = .9 and α = 10, where the
+    # error is 4e-4, by 1e-4 (by `weight` alone 7e-4).
     severity = weight / place[-1]
     while True:
         mass = np.bincount(cell, weight, count)

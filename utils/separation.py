@@ -172,7 +172,8 @@ def _cross_fit(
             options = {"bounds": (0, ceiling), "method": "bounded"}
             inside = minimize_scalar(cost, options={"xatol": ceiling / 200}, **options)
             best = inside.x if inside.fun < cost(math.inf) else math.inf
-        S, (least, t) = statistic(best), _best_threshold(statistic(best)[half], (no - yes)[half])
+        S = statistic(best)
+        least, t = _best_threshold(S[half], (no - yes)[half])
         risk[other] = np.where(S[other] > t, yes[other], no[other]).sum(axis=(1, 2))
         optimism += (risk[other].mean() - (least + yes[half].sum()) / len(yes[half])) / 2
         taus.append(best)
@@ -417,10 +418,11 @@ def required_theta(
     theta, precision = critical_theta(L) + 2, 1e-5
     if noise is not None:
         precision = 1e-4  # below any standard error
-        theta = required_theta(kind, L, error=error, R=R, pi=pi, tau=tau, phi=phi)[0]
+        theta = required_theta(kind, L, error=error, R=R, pi=pi, tau=tau, phi=phi)[0]  # a guess
     if kind == "attention" and tau is None and noise is not None:
-        for _ in range(2):  # the error is flat in τ near the best one
-            theta = solve(tau := at(theta).tau, theta)
+        for _ in range(2):  # τ best at this θ, then θ at that τ: the error is flat in τ near there
+            tau = at(theta).tau
+            theta = solve(tau, theta)
     else:
         theta = solve(tau, theta)
     slope = (at(1.01 * theta, tau).error - at(0.99 * theta, tau).error) / (0.02 * theta)

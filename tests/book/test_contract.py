@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_output
 
-from scripts.contract import AGREEMENT_TYPE, breaches
+from scripts.contract import breaches
 from scripts.run_notebooks import chapters
 from tests.book.conftest import PNG, code, shown, sound_notebook, text
 
@@ -272,14 +271,3 @@ def test_there_are_chapters() -> None:
 @pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
 def test_every_chapter_keeps_the_contract(path: Path) -> None:
     assert breaches(path) == []
-
-
-def claims(path: Path) -> list[str]:
-    notebook = nbformat.read(path, as_version=4)
-    outputs = [o for cell in notebook.cells for o in cell.get("outputs", []) if "data" in o]
-    return [o.data[AGREEMENT_TYPE]["claim"] for o in outputs if AGREEMENT_TYPE in o.data]
-
-
-def test_every_claim_of_the_book_has_a_name_of_its_own() -> None:
-    names = Counter(name for path in chapters() for name in claims(path))
-    assert [name for name, times in names.items() if times > 1] == []
