@@ -163,6 +163,7 @@ def test_sparse_tokens_give_the_same_classifier() -> None:
         as_bags([csr_array(np.ones((2, 2))), csr_array((0, 2))])
 
 
+@pytest.mark.slow
 def test_memory_stays_far_below_that_of_dense_tokens() -> None:
     """2·10⁵ sparse tokens of 200 entries: 320 MB if they were dense, 32 MB as they are."""
     rng = np.random.default_rng(23)

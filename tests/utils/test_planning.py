@@ -158,6 +158,7 @@ def test_it_prints_the_same_everywhere(made, capsys, monkeypatch):
         assert word in text and word in html
 
 
+@pytest.mark.slow
 def test_what_is_out_of_reach_is_said_and_is_no_number(made):
     needs = {**made.needed, "pooled": math.inf, "twice": math.nan}
     far = dataclasses.replace(made, search=needs.get)
