@@ -416,13 +416,13 @@ def test_every_yardstick_learns_an_easy_task() -> None:
 @pytest.mark.false_alarm(FALSE_ALARM)
 def test_digit_bags_hide_what_they_say() -> None:
     rng = np.random.default_rng(10)
-    bags, y, hidden = digit_bags(500, 30, 3, rng, needle=7, pi=0.3)
+    bags, y, hidden = digit_bags(2500, 30, 3, rng, needle=7, pi=0.3)
     assert (bags.sums(hidden.astype(int)) == np.where(y > 0, 3, 0)).all()
     images, names = bags_module.digits()
     kinds = {image.tobytes(): name for image, name in zip(images, names, strict=True)}
     drawn = np.array([kinds[token.tobytes()] for token in bags.tokens])
     assert ((drawn == 7) == hidden).all()
-    first = hidden.reshape(500, 30)[y > 0][:, :15].sum()
+    first = hidden.reshape(2500, 30)[y > 0][:, :15].sum()
     n = 3 * int((y > 0).sum())  # where the needles lie: half of them in the first half
     z = (first - n / 2) / np.sqrt(n / 4)
     assert abs(z) < norm.isf(FALSE_ALARM / 2)

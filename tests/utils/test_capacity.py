@@ -236,11 +236,11 @@ def test_width_of_attention_against_draws():
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(6e-05)
+@pytest.mark.false_alarm(1e-4)
 def test_measured_widths():
-    """d·Var of the last separable α over σ², mean of four laws: 1 + O(1/d); false alarm 6e-5.
+    """d·Var of the last separable α over σ², mean of four laws: 1 + O(1/d); false alarm 1e-4.
 
-    The mean of 750 runs has a standard error near 5 %: a σ 15 % off fails.
+    The mean of 750 runs has a standard error near 5 %: a σ 20 % off is beyond two of them.
     """
     ratios, errors = [], []
     for law, d, count in (
@@ -256,8 +256,8 @@ def test_measured_widths():
         errors.append(np.sqrt((kurtosis - 1) / count))
     error = np.linalg.norm(errors) / 4
     assert abs(np.mean(ratios) - 1) < 4 * error + 2 / 80
-    for wrong in 1.15**2, 0.85**2:
-        assert abs(np.mean(ratios) / wrong - 1) > 4 * error / wrong + 2 / 80
+    for wrong in 1.2**2, 0.8**2:
+        assert abs(np.mean(ratios) / wrong - 1) > 2 * error / wrong + 2 / 80
 
 
 @pytest.mark.slow
