@@ -4,8 +4,8 @@ python -m scripts.fresh_chapters [SHIFT]     every seed k of a chapter becomes (
 
 Copies run in `_build/fresh`; an agreement that is refused is noted and not raised, and the chapter
 goes on; after the last one the command fails if any was. What has finished is kept under a hash of
-the chapter and of `utils`: an interrupted run goes on where it was. Numbers
-of stored runs keep the seeds of these runs.
+the chapter and of `utils`: an interrupted run goes on where it was. Numbers of stored runs keep the
+seeds of these runs.
 """
 
 from __future__ import annotations
