@@ -51,4 +51,5 @@ def resize(page: Any, width: int, height: int) -> None:
     """Another size of the window, once the page has followed: the theme takes its time."""
     page.set_viewport_size({"width": width, "height": height})
     page.evaluate(SETTLED)
+    page.evaluate("() => dispatchEvent(new Event('resize'))")  # should its own have come too early
     page.wait_for_function(f"() => {SCROLLS}.every(e => e.tabIndex === 0)")

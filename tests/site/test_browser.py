@@ -182,7 +182,7 @@ def test_who_has_moved_is_not_sent_back(chromium: Any, host: str) -> None:
     page.wait_for_function("() => scrollY === 0")
     settle(page)
     page.evaluate(SETTLED)
-    assert page.evaluate("() => scrollY") == 0
+    assert page.evaluate(TOP, "exercises") > 2000  # what grows above may move the page, no more
     page.close()
 
 
