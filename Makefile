@@ -84,7 +84,7 @@ distclean: clean
 
 # A stamp exists only after an installation that ran to its end, so an interrupted one is repeated.
 # Everything comes from a lock with hashes; the checkout itself is added last, and takes nothing along.
-PIP = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+PIP = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
 
 .venv/book: locks/book.txt pyproject.toml | .venv/python
 	@echo "installing the packages of the book"
@@ -100,7 +100,7 @@ PIP = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 .venv-lab/complete: locks/lab.txt | .venv/python
 	@echo "installing JupyterLab"
 	@$(BIN)/python -m venv --clear .venv-lab
-	@.venv-lab/bin/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r locks/lab.txt
+	@.venv-lab/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile --require-hashes --only-binary :all: -r locks/lab.txt
 	@touch $@
 
 .venv/python:
