@@ -20,7 +20,8 @@ from scipy.stats import norm
 
 from benchmarks.clock import now, seconds
 from utils.asymptotics import learning_curve, order_parameters, predict_readout
-from utils.laws import FeatureLaw, Nodes, attention, pooled
+from utils.feature_law import FeatureLaw, Nodes
+from utils.laws import attention, pooled
 from utils.model import SparseTokens
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)

@@ -12,7 +12,8 @@ from scipy.stats import norm
 
 from benchmarks.clock import now
 from utils.capacity import predict_capacity, separability
-from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled
+from utils.feature_law import FeatureLaw
+from utils.laws import attention, gaussian_mixture, pooled
 from utils.model import SparseTokens
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)

@@ -7,7 +7,8 @@ from scipy.special import softmax
 
 from benchmarks.clock import seconds
 from utils.model import SparseTokens
-from utils.separation import critical_theta, oracle_error, sample_noise
+from utils.noise import sample_noise
+from utils.separation import critical_theta, oracle_error
 
 
 def attention_error(L: int, trials: int, method: str) -> float:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from utils.alignment import simulate_alignment, two_steps
+from utils.alignment import simulate_alignment
 from utils.depth import scores, train
 from utils.heads import sample_signed, second_moment_query
 from utils.laws import attention
 from utils.model import SparseTokens
 from utils.readout import fit_readout, simulate_readout
+from utils.steps import two_steps
 from utils.token_noise import TokenNoise, predict_noisy_alignment, sample_bags, whiten
 from utils.transfer import rescaled
 

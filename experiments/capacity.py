@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from utils.capacity import predict_capacity, predict_capacity_width, simulate_capacity
-from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled, vectorized
+from utils.feature_law import FeatureLaw
+from utils.laws import attention, gaussian_mixture, pooled, vectorized
 from utils.margin import simulate_margin
 from utils.model import SparseTokens
 from utils.readout import simulate_readout

@@ -15,7 +15,8 @@ import numpy as np
 from utils.asymptotics import learning_curve
 from utils.capacity import predict_capacity
 from utils.explore_values import EXPLORERS
-from utils.laws import FeatureLaw, attention, pooled, vectorized
+from utils.feature_law import FeatureLaw
+from utils.laws import attention, pooled, vectorized
 from utils.learning import all_solutions, learning_thresholds, state_evolution
 from utils.model import SparseTokens
 from utils.noise import Noise, sample_noise

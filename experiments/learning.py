@@ -3,13 +3,14 @@
 import numpy as np
 from scipy import special
 
-from utils.alignment import predict_alignment, simulate_alignment, two_steps
+from utils.alignment import predict_alignment, simulate_alignment
 from utils.asymptotics import predict_readout
 from utils.laws import attention, pooled
 from utils.learning import learning_thresholds, predict_learning, simulate_learning
 from utils.model import SparseTokens
 from utils.posterior import bayes_error
 from utils.readout import fit_readout
+from utils.steps import two_steps
 
 Numbers = dict[str, float]
 

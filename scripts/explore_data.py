@@ -31,7 +31,8 @@ from utils.capacity import predict_capacity
 from utils.explore import FOLDER, specification
 from utils.explore_numbers import BUDGET
 from utils.explore_values import BUDGETS, COSINES, EXPLORERS, HEIGHTS, STRENGTHS, trained
-from utils.laws import Nodes, attention, pooled, vectorized
+from utils.feature_law import Nodes
+from utils.laws import attention, pooled, vectorized
 from utils.learning import learning_thresholds
 from utils.model import SparseTokens
 from utils.noise import sample_noise

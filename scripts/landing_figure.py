@@ -20,8 +20,9 @@ from scipy.special import softmax
 
 from utils.figures import finish, mark, panels, simulation, theory
 from utils.model import SparseTokens
-from utils.noise import Noise
-from utils.separation import OracleError, oracle_error, sample_noise
+from utils.noise import Noise, sample_noise
+from utils.oracle import OracleError
+from utils.separation import oracle_error
 
 TARGET = Path(__file__).resolve().parent.parent / "_static" / "needle.png"
 L = 10_000

@@ -1,14 +1,6 @@
 """Two gradient steps that turn the query of an attention head towards the hidden signal.
 
-The steps start from w = b = q = 0 on n₀ = α₀d samples. The first moves w and b (rates η_w, η_b),
-the second moves q. The pull of a sample is γ = −ℓ'(t; y) at its score t. In both losses it is
-γ_y − g(t) with an odd g and the pull γ_y = −ℓ'(0; y) at the start, so with X̄_i = X_iᵀ1/L,
-γ_i = −ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i) and the centering matrix P = I − 11ᵀ/L,
-
-    w⁽¹⁾ = (η_w/n₀) Σ γ_{y_i} X̄_i,   b⁽¹⁾ = (η_b/n₀) Σ γ_{y_i},
-    q⁽²⁾ = (1/(n₀L)) Σ γ_i X_iᵀ P X_i w⁽¹⁾
-
-(at η_qβ = 1: other values only stretch q). `predict_alignment` is the limit d → ∞,
+The steps are those of `utils.steps`, on n₀ = α₀d samples. `predict_alignment` is the limit d → ∞,
 `simulate_alignment` the same record at finite d. Appendix B, def-b-steps and eq-b-query.
 """
 
@@ -16,68 +8,23 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .losses import get_loss
 from .model import SparseTokens, Tokens, check_model
 from .quadrature import gaussian_nodes
 from .records import Alignment
-from .validation import check_choice, check_integer, check_labels, check_real, check_rng
+from .steps import StepRule, block_length, step_rule, take_steps
+from .validation import check_choice, check_integer, check_real, check_rng
 
 Array = np.ndarray
 
-BLOCK_ENTRIES = 2**21
-# ℓ' less its value at 0. Where the two classes' mean pulls cancel, their sum by ℓ' itself loses all
-# digits: at π = ½ and θ = 100 the echo would be off by 7 % at L = 10⁹, and be rounding at 10¹².
-SLOPES: dict[str, Callable[[Array], Array]] = {
-    "logistic": lambda t: 0.5 * np.tanh(0.5 * t),
-    "square": lambda t: t,
-}
 
-
-class _Rule(NamedTuple):
-    """The loss derivative ℓ'(t; y) = g(t) − γ_y, its g and {y: γ_y}, and the two rates."""
-
-    gradient: Callable[..., Array]
-    slope: Callable[[Array], Array]
-    start: dict[int, float]
-    lr_w: float
-    lr_b: float
-
-
-def _rule(loss: str, lr_w: float, lr_b: float) -> _Rule:
-    gradient = get_loss(loss).first
-    start = {y: -float(gradient(0.0, y)) for y in (1, -1)}
-    lr_w = check_real("lr_w", lr_w, 0, open_low=True)
-    return _Rule(gradient, SLOPES[loss], start, lr_w, check_real("lr_b", lr_b))
-
-
-def _spread(model: SparseTokens) -> float:
+def indicator_length(model: SparseTokens) -> float:
     """√R̄ = √(R(L−R)/L), the length of the centered indicator of the signal tokens."""
     return math.sqrt(model.R * (model.L - model.R) / model.L)
-
-
-def _record(
-    along: float,
-    across: float,
-    overlap: float,
-    norm: float,
-    signal: float,
-    echo: float,
-    noise: float,
-    rate: float | None = None,
-) -> Alignment:
-    """The record of w⁽¹⁾ with parts `along` and `across` ξ and q⁽²⁾ of given overlap and norm."""
-    readout = math.hypot(along, across)
-    cosines = (along / readout if readout else 0.0, overlap / norm if norm else 0.0)
-    readout_cos, query_cos = (min(1.0, max(-1.0, cosine)) for cosine in cosines)
-    return Alignment(
-        readout_cos, readout, query_cos, norm, overlap, rate, signal=signal, echo=echo, noise=noise
-    )
 
 
 def predict_alignment(
@@ -124,7 +71,7 @@ def predict_alignment(
     0.751 0.828 0.800
     0.996 0.998 0.998
     """
-    model, rule = check_model(model), _rule(loss, lr_w, lr_b)
+    model, rule = check_model(model), step_rule(loss, lr_w, lr_b)
     alpha0 = check_real("alpha0", alpha0, 0, open_low=True)
     limit, rested = _limit(model, rule, 1 / alpha0), _limit(model, rule, 0.0)
     along, across = limit.along, math.sqrt(limit.across_power / alpha0)
@@ -136,7 +83,7 @@ def predict_alignment(
     towards = (rested.A + rested.B) * rested.along
     lost = rested.B**2 * rested.across_power + rested.noise_power
     rate = lost / (2 * towards**2) if towards else math.inf
-    return _record(along, across, overlap, norm, signal, echo, noise, rate)
+    return Alignment.of(along, across, overlap, norm, signal, echo, noise, rate)
 
 
 class _Limit(NamedTuple):
@@ -149,7 +96,7 @@ class _Limit(NamedTuple):
     noise_power: float
 
 
-def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
+def _limit(model: SparseTokens, rule: StepRule, inverse: float) -> _Limit:
     """The limits at 1/α₀ = `inverse`, which may be 0."""
     L, theta, start = model.L, model.theta, rule.start
     share = {1: model.pi, -1: 1 - model.pi}
@@ -169,7 +116,7 @@ def _limit(model: SparseTokens, rule: _Rule, inverse: float) -> _Limit:
     # the mean pull as a sum over the classes, or as that at 0 less the slopes: what cancels least
     sums = (first[1], first[-1]), (balance, -tilt)
     mean = sum(min(sums, key=lambda pair: max(map(abs, pair))))
-    excess = (theta * _spread(model)) ** 2
+    excess = (theta * indicator_length(model)) ** 2
     noise_power = (L - 1) * power * (second[1] + second[-1]) + excess * along**2 * second[1]
     return _Limit(along, excess * first[1], (L - 1) * mean, across_power, noise_power)
 
@@ -213,7 +160,7 @@ def simulate_alignment(
     >>> abs(draw.query_cos - limit.query_cos) < 0.005
     True
     """
-    model, rule = check_model(model), _rule(loss, lr_w, lr_b)
+    model, rule = check_model(model), step_rule(loss, lr_w, lr_b)
     d, rng = check_integer("d", d, 1), check_rng(rng)
     n = round(check_real("alpha0", alpha0, 0, open_low=True) * d)
     if n < 1:
@@ -231,10 +178,12 @@ def _chisquare(
     return rng.chisquare(freedom, size) if freedom > 0 else np.zeros(size or ())
 
 
-def _exact(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: _Rule) -> Alignment:
+def _exact(
+    model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: StepRule
+) -> Alignment:
     """The positives come first; m ~ N(0, I/L) is Σ γ_{y_i} z̄_i/|γ_y| with z̄_i the noise in X̄_i."""
     L, theta = model.L, model.theta
-    share, spread = model.R / L, _spread(model)
+    share, spread = model.R / L, indicator_length(model)
     positives = rng.binomial(n, model.pi)
     y = np.repeat([1, -1], [positives, n - positives])
     start = np.where(y > 0, rule.start[1], rule.start[-1])
@@ -264,12 +213,14 @@ def _exact(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: 
     parallel, orthogonal = signal * cos + echo, signal * sin + sideways
     overlap, norm = parallel * cos + orthogonal * sin, math.hypot(parallel, orthogonal, elsewhere)
     noise = math.hypot(sideways, elsewhere)
-    return _record(along, across, overlap, norm, signal, echo, noise)
+    return Alignment.of(along, across, overlap, norm, signal, echo, noise)
 
 
-def _dense(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: _Rule) -> Alignment:
+def _dense(
+    model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: StepRule
+) -> Alignment:
     """Both steps see the same tokens: the second draws them again from a copy of the generator."""
-    size = max(1, BLOCK_ENTRIES // (model.L * d))
+    size = block_length(model.L, d)
     sizes = [min(size, n - start) for start in range(0, n, size)]
     streams = iter((copy.deepcopy(rng), rng))
     signal = 0.0
@@ -282,97 +233,10 @@ def _dense(model: SparseTokens, d: int, n: int, rng: np.random.Generator, rule: 
         nonlocal signal
         signal += model.theta * float(pull[block.where].sum())
 
-    w, _, query = _two_steps(tokens, rule, watch)
+    w, _, query = take_steps(tokens, rule, watch)
     direction = w / np.linalg.norm(w)
     remainder = query - signal * np.eye(1, d)[0]
     echo = float(remainder @ direction)
     noise = float(np.linalg.norm(remainder - echo * direction))
     across, norm = float(np.linalg.norm(w[1:])), float(np.linalg.norm(query))
-    return _record(float(w[0]), across, float(query[0]), norm, signal, echo, noise)
-
-
-class TwoSteps(NamedTuple):
-    """What the two steps leave: w⁽¹⁾ (d,), b⁽¹⁾ and q⁽²⁾ (d,) at η_qβ = 1."""
-
-    w: Array
-    b: float
-    q: Array
-
-
-def two_steps(
-    X: ArrayLike | Callable[[], Iterable[tuple[Array, Array]]],
-    y: ArrayLike | None = None,
-    *,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
-) -> TwoSteps:
-    """The two gradient steps on given tokens, in memory that does not grow with their number.
-
-    Appendix B, def-b-steps and eq-b-query.
-
-    Parameters
-    ----------
-    X : tokens (n, L, d); or, where they are too many to keep, a function without arguments that
-        returns an iterable of blocks (X, y), the same blocks each time it is called (it is called
-        twice: once for w and b, once for q)
-    y : labels in {−1, +1} (n,), with an array X only
-    loss, lr_w, lr_b : as in `predict_alignment`
-
-    Examples
-    --------
-    >>> model = SparseTokens(L=10, R=3, theta=6.0, pi=0.2)
-    >>> X, y, _ = model.sample(400, 20, np.random.default_rng(0))
-    >>> w, b, q = two_steps(X, y)
-    >>> print(f"{q[0] / np.linalg.norm(q):.2f}")
-    0.99
-    >>> blocks = lambda: ((X[k : k + 100], y[k : k + 100]) for k in range(0, 400, 100))
-    >>> np.allclose(two_steps(blocks).q, q)
-    True
-    """
-    rule = _rule(loss, lr_w, lr_b)
-    if callable(X):
-        if y is not None:
-            raise ValueError("y is not allowed: the blocks that X() returns hold the labels")
-        return _two_steps(X, rule)
-    tokens, shape = np.asarray(X), np.shape(X)
-    if tokens.dtype.kind not in "iuf" or len(shape) != 3 or 0 in shape:
-        raise ValueError(
-            f"X of shape {shape} is not allowed: X must be real numbers of shape (n, L, d)"
-        )
-    labels = check_labels("y", y, shape[0])
-    size = max(1, BLOCK_ENTRIES // (shape[1] * shape[2]))
-    starts = range(0, shape[0], size)
-    return _two_steps(lambda: ((tokens[k : k + size], labels[k : k + size]) for k in starts), rule)
-
-
-def _two_steps(
-    blocks: Callable[[], Iterable[Any]],
-    rule: _Rule,
-    watch: Callable[[Array, Any], None] | None = None,
-) -> TwoSteps:
-    """Blocks begin with X and y; `watch` sees the pull of each token on q, with its block."""
-    n, w, b = 0, np.zeros(()), 0.0
-    for X, y, *_ in blocks():
-        slopes = rule.gradient(np.zeros(len(y)), y)
-        w, b, n = (
-            w - rule.lr_w * (slopes @ X.mean(axis=1)),
-            b - rule.lr_b * slopes.sum(),
-            n + len(y),
-        )
-    if not n:
-        raise ValueError("X is not allowed: it holds no tokens")
-    w, b = w / n, b / n
-    if not np.isfinite(w).all():
-        raise ValueError("X is not allowed: its tokens must be finite numbers")
-    query = np.zeros(len(w))
-    for block in blocks():
-        X, y = block[:2]
-        scores = X @ w
-        means = scores.mean(axis=1)
-        pull = rule.gradient(means + b, y)[:, None] * (scores - means[:, None])
-        pull /= -n * X.shape[1]
-        query += pull.ravel() @ X.reshape(-1, len(w))
-        if watch is not None:
-            watch(pull, block)
-    return TwoSteps(w, b, query)
+    return Alignment.of(float(w[0]), across, float(query[0]), norm, signal, echo, noise)

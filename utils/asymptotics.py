@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from .laws import FeatureLaw
+from .feature_law import FeatureLaw
 from .losses import get_loss
 from .records import ConvergenceError, Readout
 from .saddle import TOLERANCE, Problem, solve

@@ -62,7 +62,7 @@ def query(bags: Bags, y: Array, white: Whitening | None = None) -> Array:
     With `white` it is that of the whitened tokens, which are not made.
 
     >>> from utils.model import SparseTokens
-    >>> from utils.alignment import two_steps
+    >>> from utils.steps import two_steps
     >>> model = SparseTokens(L=8, R=2, theta=4.0, pi=0.5)
     >>> X, y, _ = model.sample(200, 12, np.random.default_rng(0))
     >>> pi = np.mean(y > 0)

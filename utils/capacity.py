@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from .laws import FeatureLaw, Nodes
+from .feature_law import FeatureLaw, Nodes
 from .records import ConvergenceError
 from .separable import Separability as Separability
 from .separable import _prepared, _signed_rows

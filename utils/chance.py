@@ -17,8 +17,9 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from .alignment import _rule, _spread
+from .alignment import indicator_length
 from .model import SparseTokens, check_model
+from .steps import step_rule
 from .validation import check_integer, check_real
 
 Array = np.ndarray
@@ -62,7 +63,7 @@ def imbalance(pi: float, *, loss: str = "logistic", lr_b: float = 0.5) -> float:
     [1.0, 0.875, 0.0]
     """
     pi = check_real("pi", pi, 0, 1, open_low=True, open_high=True)
-    rule = _rule(loss, 1.0, lr_b)
+    rule = step_rule(loss, 1.0, lr_b)
     shares = {1: pi, -1: 1 - pi}
     b = rule.lr_b * sum(shares[y] * rule.start[y] for y in shares)
     pull = {y: -float(rule.gradient(b, y)) for y in shares}
@@ -94,7 +95,7 @@ def chance_cosines(
     [0.14, 0.79]
     """
     model, d = check_model(model), check_integer("d", d, 3)
-    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), _rule(loss, lr_w, lr_b)
+    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(loss, lr_w, lr_b)
     L, R, theta, n = model.L, model.R, model.theta, alpha0 * d
     zeta, g1, g2, g3 = _normals()
     share = model.pi + zeta * math.sqrt(model.pi * (1 - model.pi) / n)
@@ -111,7 +112,7 @@ def chance_cosines(
         t = centre[:, None] + np.sqrt(rho2 / L)[:, None] * _NODES
         pull = -rule.gradient(t, y)
         first[y], second[y] = (shares[y] * (p @ _WEIGHTS) / _WEIGHTS.sum() for p in (pull, pull**2))
-    excess = (theta * _spread(model)) ** 2
+    excess = (theta * indicator_length(model)) ** 2
     A, B = excess * first[1], (L - 1) * (first[1] + first[-1])
     N = np.sqrt(
         ((L - 1) * rho2 * (second[1] + second[-1]) + excess * along**2 * second[1]) / alpha0

@@ -21,8 +21,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from .noise import Noise, sample_noise
+from .oracle import OracleError, standard_error
 from .records import ConvergenceError
-from .separation import OracleError, critical_theta
+from .separation import critical_theta
 from .validation import check_choice, check_integer, check_is, check_real, check_rng
 
 
@@ -158,18 +159,14 @@ def haystack_error(
     if threshold is not None:
         check_real("threshold", threshold)
         risk = (1 - pi) * (silent > threshold) + pi * (signal <= threshold)
-        return OracleError(float(risk.mean()), _standard_error(risk), threshold, tau)
+        return OracleError(float(risk.mean()), standard_error(risk), threshold, tau)
     halves, risk, lowest = (slice(0, None, 2), slice(1, None, 2)), np.empty(len(silent)), 0.0
     for half, other in (halves, halves[::-1]):
         t, least = _least(silent[half], signal[half], pi)
         risk[other] = (1 - pi) * (silent[other] > t) + pi * (signal[other] <= t)
         lowest += least / 2
     error, (t, _) = float(risk.mean()), _least(silent, signal, pi)
-    return OracleError(error, _standard_error(risk), t, tau, error - lowest)
-
-
-def _standard_error(risk: np.ndarray) -> float:
-    return float(risk.std(ddof=1)) / math.sqrt(len(risk))
+    return OracleError(error, standard_error(risk), t, tau, error - lowest)
 
 
 def _least(silent: np.ndarray, signal: np.ndarray, pi: float) -> tuple[float, float]:

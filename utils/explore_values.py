@@ -18,12 +18,14 @@ from .asymptotics import learning_curve
 from .capacity import predict_capacity
 from .explore_base import Explorer, Slider, integers, stops, uniform
 from .explore_numbers import EXPLORER as NUMBERS
-from .laws import FeatureLaw, attention, pooled, vectorized
+from .feature_law import FeatureLaw
+from .laws import attention, pooled, vectorized
 from .learning import all_solutions, learning_thresholds, state_evolution
 from .model import SparseTokens
 from .noise import sample_noise
+from .oracle import OracleError
 from .posterior import bayes_error, channel
-from .separation import OracleError, critical_theta, oracle_error
+from .separation import critical_theta, oracle_error
 
 Array = np.ndarray
 PLACES = 2**20  # streams of `uniform`: noise along ξ, noise across it, places of the needles

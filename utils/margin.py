@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 from scipy.special import ndtr
 
 from .capacity import _expected_square, _margins, _minimum
-from .laws import FeatureLaw
+from .feature_law import FeatureLaw
 from .readout import error_rate
 from .records import ConvergenceError
 from .separable import separability

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import ndtr
 
-from .laws import FeatureLaw
+from .feature_law import FeatureLaw
 from .losses import get_loss
 from .records import ConvergenceError, Readout
 from .validation import (

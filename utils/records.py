@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,24 @@ class Alignment:
     signal: float = 0.0
     echo: float = 0.0
     noise: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        along: float,
+        across: float,
+        overlap: float,
+        norm: float,
+        signal: float,
+        echo: float,
+        noise: float,
+        rate: float | None = None,
+    ) -> Alignment:
+        """Of w⁽¹⁾ with parts `along` and `across` ξ, and q⁽²⁾ of given overlap and norm."""
+        readout = math.hypot(along, across)
+        cosines = (along / readout if readout else 0.0, overlap / norm if norm else 0.0)
+        readout_cos, query_cos = (min(1.0, max(-1.0, cosine)) for cosine in cosines)
+        return cls(readout_cos, readout, query_cos, norm, overlap, rate, signal, echo, noise)
 
 
 @dataclass(frozen=True)

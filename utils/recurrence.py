@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .model import SparseTokens, check_model
-from .separation import _best_threshold
+from .oracle import best_threshold
 from .validation import check_array, check_choice, check_integer, check_real, check_rng
 
 Array = np.ndarray
@@ -102,7 +102,7 @@ def recurrence_error(
     for choose, test in (slice(0, half), slice(half, None)), (slice(half, None), slice(0, half)):
         S = np.concatenate([part[choose] for part in parts])
         cost = np.repeat([m.pi, m.pi - 1], [len(part[choose]) for part in parts])
-        best = _best_threshold(S, cost)[1]
+        best = best_threshold(S, cost)[1]
         miss, alarm = np.mean(parts[0][test] <= best), np.mean(parts[1][test] > best)
         wrong.append(m.pi * miss + (1 - m.pi) * alarm)
     return float(np.mean(wrong))

@@ -1,7 +1,7 @@
 """Beyond the error: AUC, and recall at a chosen rate of false alarms, of a trained readout.
 
 Answering "no" always has the error π, so with rare positives the error says little. The score of a
-readout is a mixture of Gaussians in each class (`utils.laws.Scores`); with weights p_i, q_j,
+readout is a mixture of Gaussians in each class (`utils.feature_law.Scores`); with weights p_i, q_j,
 
     AUC = Σ p_i q_j Φ((m_i − m_j)/√(s_i² + s_j²)),    recall(f) = Σ p_i Φ((m_i − t)/s_i),
 
@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from .asymptotics import OrderParameters
-from .laws import FeatureLaw, Scores
+from .feature_law import FeatureLaw, Scores
 from .validation import check_is, check_real
 
 Array = np.ndarray

@@ -19,7 +19,7 @@ import copy
 import numpy as np
 from scipy.special import expit
 
-from .laws import FeatureLaw, Nodes
+from .feature_law import FeatureLaw, Nodes
 
 Array = np.ndarray
 

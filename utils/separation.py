@@ -14,47 +14,31 @@ a statistic S with a threshold. Three ideas carry the module:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import expit, log_ndtr, logit, logsumexp, ndtr, ndtri
+from scipy.optimize import brentq
+from scipy.special import expit, logit, logsumexp, ndtr, ndtri
 from scipy.stats import qmc
 
 from .model import SparseTokens
-from .noise import BIN_WIDTH as BIN_WIDTH
 from .noise import Function, Noise, one, sample_noise
+from .oracle import (
+    OracleError,
+    cross_fit,
+    largest_token,
+    minimum,
+    pool,
+    standard_error,
+    two_gaussians,
+)
 from .quadrature import GRID, NORMAL
 from .records import ConvergenceError
 from .validation import check_choice, check_integer, check_is, check_real, check_rng
 
 BLOCK = 10_000
 KINDS = ("pooled", "vectorized", "attention", "elementwise", "bayes")
-
-
-@dataclass(frozen=True)
-class OracleError:
-    """The error of the best rule of a kind; `float()` gives the error.
-
-    Attributes
-    ----------
-    error, standard_error : test error and its Monte Carlo standard error (0 for a closed form)
-    threshold : decide y = +1 when the statistic exceeds it
-    tau : sharpness of attention and element-wise statistics, None elsewhere
-    optimism : cross-fitted minus in-sample error; in expectation the best error lies in
-        [error − optimism, error], since in-sample minima are too small and real rules too large
-    """
-
-    error: float
-    standard_error: float = 0.0
-    threshold: float = math.nan
-    tau: float | None = None
-    optimism: float = 0.0
-
-    def __float__(self) -> float:
-        return self.error
 
 
 def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
@@ -106,86 +90,6 @@ def _attention(noise: Noise, h: np.ndarray, tau: float) -> np.ndarray:
     return (heavy * value + (weight * h).sum(axis=-1)) / (heavy + weight.sum(axis=-1))
 
 
-def _two_gaussians(distance: float, pi: float) -> OracleError:
-    """Classes N(0, 1) and N(δ, 1): the posterior is 1/2 at t = δ/2 + log((1−π)/π)/δ."""
-    odds = math.log((1 - pi) / pi)
-    if distance == 0:
-        return OracleError(min(pi, 1 - pi), threshold=math.copysign(math.inf, odds))
-    t = distance / 2 + odds / distance
-    return OracleError(float(pi * ndtr(t - distance) + (1 - pi) * ndtr(-t)), threshold=t)
-
-
-def _maximum(model: SparseTokens) -> OracleError:
-    """Attention at τ = ∞ compares the largest h with t: P(miss) = Φ(t)^{L−R} Φ(t−θ)^R, any L."""
-
-    def error(t: np.ndarray) -> np.ndarray:
-        silent = model.L * log_ndtr(t)
-        miss = (model.L - model.R) * log_ndtr(t) + model.R * log_ndtr(t - model.theta)
-        return model.pi * np.exp(miss) - (1 - model.pi) * np.expm1(silent)
-
-    t, lowest = _minimum(error, -9, 14 + model.theta)
-    return OracleError(lowest, threshold=t, tau=math.inf)
-
-
-def _minimum(f: Function, low: float, high: float) -> tuple[float, float]:
-    """Where f is least on [low, high], and its value there: a grid, then Brent."""
-    grid = np.linspace(low, high, 60)
-    k = int(np.argmin(f(grid)))
-    bounds = grid[max(k - 1, 0)], grid[min(k + 1, 59)]
-    x = minimize_scalar(f, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x
-    return float(x), float(f(x))
-
-
-def _best_threshold(S: np.ndarray, step: np.ndarray) -> tuple[float, float]:
-    """Minimise Σ step[S ≤ t] over t, where step is the cost of turning a yes into a no."""
-    order = np.argsort(S, axis=None)
-    path = np.cumsum(step.ravel()[order])
-    path[:-1][np.diff(S.ravel()[order]) == 0] = np.inf  # no threshold parts equal values
-    k = int(np.argmin(path))
-    if path[k] >= 0:
-        return 0.0, -math.inf
-    ends = S.ravel()[order[k : k + 2]]
-    return float(path[k]), float(ends.mean()) if len(ends) == 2 else math.inf
-
-
-def _cross_fit(
-    statistic: Callable[[float], np.ndarray],
-    tau: float | None,
-    ceiling: float,
-    yes: np.ndarray,
-    no: np.ndarray,
-) -> OracleError:
-    """Choose t (and τ ≤ ceiling or ∞) on one half of the trials, judge on the other, both ways.
-
-    yes and no (trials, 2, strata) are the risks of either decision.
-    """
-    statistic = lru_cache(maxsize=2)(statistic)
-    halves = slice(0, None, 2), slice(1, None, 2)
-    risk, taus, optimism = np.empty(len(yes)), [], 0.0
-    for half, other in (halves, halves[::-1]):
-
-        def cost(tau: float, half: slice = half) -> float:
-            return _best_threshold(statistic(tau)[half], no[half] - yes[half])[0]
-
-        best = tau
-        if best is None:
-            options = {"bounds": (0, ceiling), "method": "bounded"}
-            inside = minimize_scalar(cost, options={"xatol": ceiling / 200}, **options)
-            best = inside.x if inside.fun < cost(math.inf) else math.inf
-        S = statistic(best)
-        least, t = _best_threshold(S[half], (no - yes)[half])
-        risk[other] = np.where(S[other] > t, yes[other], no[other]).sum(axis=(1, 2))
-        optimism += (risk[other].mean() - (least + yes[half].sum()) / len(yes[half])) / 2
-        taus.append(best)
-    tau = float(np.mean(taus))
-    _, threshold = _best_threshold(statistic(tau), no - yes)
-    return OracleError(float(risk.mean()), _standard_error(risk), threshold, tau, float(optimism))
-
-
-def _standard_error(risk: np.ndarray) -> float:
-    return float(risk.std(ddof=1)) / math.sqrt(len(risk))
-
-
 def _check_arguments(
     kind: str, model: SparseTokens, tau: float | None, phi: Function
 ) -> float | None:
@@ -231,14 +135,14 @@ def oracle_error(
     """
     tau = _check_arguments(kind, model, tau, phi)
     if kind in ("pooled", "vectorized"):
-        return _two_gaussians(model.snr, model.pi)
+        return two_gaussians(model.snr, model.pi)
     if kind == "attention" and tau == math.inf:
-        return _maximum(model)
+        return largest_token(model)
     if noise is None:
         trials, rng = check_integer("trials", trials, 4), check_rng(rng)
         if trials > BLOCK:
             sizes = (trials // 2, trials - trials // 2)
-            return _pool(
+            return pool(
                 [oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=n) for n in sizes],
                 np.array(sizes) / trials,
             )
@@ -256,21 +160,14 @@ def oracle_error(
     yes, no = share * (1 - posterior), share * posterior
     if kind == "bayes":
         risk = np.minimum(yes, no).sum(axis=(1, 2))
-        return OracleError(float(risk.mean()), _standard_error(risk), float(-logit(pi)))
+        return OracleError(float(risk.mean()), standard_error(risk), float(-logit(pi)))
     if kind == "elementwise":
         scale = 1.0 if tau is None else tau
         _, (total,) = noise.tilted(0.0, lambda g: (g * phi(scale * g))[None])
         S = total[:, None, None] + (h * phi(scale * h)).sum(axis=-1)
-        return _cross_fit(lambda _: S, scale, scale, yes, no)
+        return cross_fit(lambda _: S, scale, scale, yes, no)
     ceiling = 2 * critical_theta(model.L)
-    return _cross_fit(lambda tau: _attention(noise, h, tau), tau, ceiling, yes, no)
-
-
-def _pool(parts: Sequence[OracleError], share: np.ndarray) -> OracleError:
-    """Average independent blocks of trials; the rule is that of the first."""
-    error, optimism = (float(x) for x in share @ [(p.error, p.optimism) for p in parts])
-    spread = math.hypot(*(share * [p.standard_error for p in parts]))
-    return replace(parts[0], error=error, standard_error=spread, optimism=optimism)
+    return cross_fit(lambda tau: _attention(noise, h, tau), tau, ceiling, yes, no)
 
 
 def predict_error(
@@ -296,9 +193,9 @@ def predict_error(
     tau = _check_arguments(kind, model, tau, phi)
     L, R, theta, pi = model.L, model.R, model.theta, model.pi
     if kind in ("pooled", "vectorized"):
-        return _two_gaussians(model.snr, pi)
+        return two_gaussians(model.snr, pi)
     if kind == "attention" and tau == math.inf:
-        return _maximum(model)
+        return largest_token(model)
     frozen = tau is None or tau >= math.sqrt(math.log(L) / 2)
     if kind == "bayes" or (kind == "attention" and frozen):
         return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
@@ -319,7 +216,7 @@ def predict_error(
     def risk(s: np.ndarray) -> np.ndarray:
         return pi * (ndtr(np.subtract.outer(s, shift)) @ weight) + (1 - pi) * ndtr(-s)
 
-    s, error = _minimum(risk, -9.0, 9.0)
+    s, error = minimum(risk, -9.0, 9.0)
     return OracleError(error, threshold=s, tau=t)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
-from .alignment import _record, _rule
 from .model import SparseTokens, Tokens, check_model
 from .quadrature import gaussian_nodes
 from .records import Alignment
+from .steps import step_rule
 from .validation import check_array, check_choice, check_integer, check_is, check_real, check_rng
 
 Array = np.ndarray
@@ -216,7 +216,7 @@ def predict_noisy_alignment(
     0.906 0.839
     """
     m, noise = check_model(model), TokenNoise() if noise is None else noise
-    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), _rule(loss, lr_w, lr_b)
+    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(loss, lr_w, lr_b)
     L, theta = m.L, m.theta / math.sqrt(check_integer("directions", directions, 1))
     needles = np.array([m.R]) if counts is None else check_array("counts", counts, "k")
     size = noise.fourth if fourth is None else check_real("fourth", fourth, 1)
@@ -246,7 +246,7 @@ def predict_noisy_alignment(
     overlap = (A + B * phi[1]) * along / L
     echo2 = B**2 * (along**2 * phi[2] + across2 * phi[3])
     norm2 = (A * along) ** 2 + 2 * A * B * along**2 * phi[1] + echo2 + spread**2
-    return _record(
+    return Alignment.of(
         along, math.sqrt(across2), overlap, math.sqrt(norm2) / L,
         A / L * along, math.sqrt(echo2) / L, spread / L,
     )  # fmt: skip

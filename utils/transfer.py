@@ -21,7 +21,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from .asymptotics import OrderParameters, order_parameters
-from .laws import FeatureLaw, Scores, attention
+from .feature_law import FeatureLaw, Scores
+from .laws import attention
 from .model import SparseTokens, check_model
 from .readout import fit_readout
 from .records import ConvergenceError

@@ -23,7 +23,8 @@ from scipy.special import expit, ndtr
 
 from .alignment import predict_alignment
 from .asymptotics import OrderParameters, order_parameters
-from .laws import FeatureLaw, Scores, attention, pooled
+from .feature_law import FeatureLaw, Scores
+from .laws import attention, pooled
 from .model import SparseTokens
 from .rates import RATE_W, calibrated_rate
 from .records import ConvergenceError

@@ -9,9 +9,9 @@ from scipy import stats
 
 from utils.agreement import MIME, Agreement, AgreementError, agree, extrapolate
 from utils.model import Tokens
+from utils.oracle import OracleError
 from utils.records import Alignment, Readout
 from utils.results import Estimate, stored
-from utils.separation import OracleError
 
 READOUT = Readout(0.1, 0.2, 0.3, 1.0, 2.0, -0.5)
 

@@ -15,7 +15,8 @@ from utils.asymptotics import (
     order_parameters,
     predict_readout,
 )
-from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled, vectorized
+from utils.feature_law import FeatureLaw
+from utils.laws import attention, gaussian_mixture, pooled, vectorized
 from utils.losses import get_loss
 from utils.model import SparseTokens
 from utils.readout import simulate_readout

@@ -19,7 +19,6 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.utils.estimator_checks import check_estimator
 
 from utils import bags as bags_module
-from utils.alignment import two_steps
 from utils.bag_amp import message_passing
 from utils.bag_learner import NeedleClassifier, query
 from utils.bags import Bags, as_bags, benchmark, digit_bags
@@ -27,6 +26,7 @@ from utils.model import SparseTokens
 from utils.rates import RATE_W, calibrated_rate
 from utils.resampling import corrected
 from utils.results import Estimate
+from utils.steps import two_steps
 from utils.whitening import moments, whitening
 from utils.yardsticks import (
     Gated,

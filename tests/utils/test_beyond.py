@@ -6,7 +6,7 @@ from scipy.special import softmax
 
 from utils import token_noise
 from utils.agreement import AgreementError, agree
-from utils.alignment import predict_alignment, simulate_alignment, two_steps
+from utils.alignment import predict_alignment, simulate_alignment
 from utils.asymptotics import predict_readout
 from utils.chance import chance_cosines, imbalance, predict_chance
 from utils.depth import KINDS, objective, scores, size, train, unpack
@@ -17,6 +17,7 @@ from utils.quadrature import gaussian_nodes
 from utils.readout import fit_readout
 from utils.recurrence import gated_weights, recurrence_error, softmax_gates
 from utils.separation import oracle_error
+from utils.steps import two_steps
 from utils.token_noise import (
     TokenNoise,
     heavy_error,

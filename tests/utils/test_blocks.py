@@ -134,7 +134,7 @@ def test_the_moments_of_tokens(units, kept_as, monkeypatch):
 
 def test_every_bag_of_a_recurrence_is_judged(monkeypatch):
     """The state of a bag is its first token: what the threshold meets is drawn here by hand."""
-    met, choose = [], recurrence._best_threshold
+    met, choose = [], recurrence.best_threshold
 
     def spy(values, cost):
         met.append(values)
@@ -142,7 +142,7 @@ def test_every_bag_of_a_recurrence_is_judged(monkeypatch):
 
     monkeypatch.setattr(recurrence, "_BLOCK", 7 * 9)
     monkeypatch.setattr(recurrence, "_state", lambda h, *_: h[:, 0])
-    monkeypatch.setattr(recurrence, "_best_threshold", spy)
+    monkeypatch.setattr(recurrence, "best_threshold", spy)
     recurrence.recurrence_error(MODEL, "linear", rng(15), trials=24)
     again, parts = rng(15), []
     for label in (1, -1):

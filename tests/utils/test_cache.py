@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from utils.cache import CacheWarning, TrialStore, contents, decode, encode
+from utils.oracle import OracleError
 from utils.records import Alignment
-from utils.separation import OracleError
 from utils.sweep import Sweep, sweep
 
 

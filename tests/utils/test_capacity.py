@@ -16,7 +16,8 @@ from utils.capacity import (
     predict_capacity_width,
     simulate_capacity,
 )
-from utils.laws import FeatureLaw, attention, gaussian_mixture, pooled, vectorized
+from utils.feature_law import FeatureLaw
+from utils.laws import attention, gaussian_mixture, pooled, vectorized
 from utils.model import SparseTokens
 from utils.records import ConvergenceError
 from utils.separable import _separates, separability

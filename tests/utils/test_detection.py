@@ -22,8 +22,9 @@ from utils.detection import (
     sample_haystack,
 )
 from utils.model import SparseTokens
+from utils.oracle import OracleError
 from utils.records import ConvergenceError
-from utils.separation import OracleError, critical_theta, oracle_error
+from utils.separation import critical_theta, oracle_error
 
 Z = 4.5
 

@@ -6,7 +6,7 @@ from scipy.special import ndtri, softmax
 from scipy.stats import sem
 
 from utils import endtoend
-from utils.alignment import simulate_alignment, two_steps
+from utils.alignment import simulate_alignment
 from utils.endtoend import (
     draw_coefficients,
     error_behind,
@@ -22,6 +22,7 @@ from utils.endtoend import (
 from utils.laws import attention
 from utils.model import SparseTokens
 from utils.readout import simulate_readout
+from utils.steps import two_steps
 
 
 @pytest.mark.false_alarm(1e-4)

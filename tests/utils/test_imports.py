@@ -10,8 +10,9 @@ import utils
 FILES = {path.stem: path for path in Path(utils.__file__).parent.glob("[!_]*.py")}
 # Every module may import those to its left; a module not named here is to the right of all.
 FLOW = [
-    *("validation", "records", "losses", "model", "quadrature", "noise", "laws", "alignment"),
-    *("saddle", "asymptotics", "readout", "separable", "capacity", "margin", "separation"),
+    *("validation", "records", "losses", "model", "quadrature", "noise", "feature_law", "laws"),
+    *("steps", "alignment", "saddle", "asymptotics", "readout", "separable", "capacity"),
+    *("margin", "oracle", "separation"),
 ]
 RUN = ["fingerprint", "worker", "execute", "cache", "sweep"]  # in this order
 ASIDE = {"agreement", "agreement_table", *RUN, "figures"}  # know nothing of the mathematics

@@ -9,12 +9,12 @@ import pytest
 
 from utils import __main__ as command
 from utils.agreement import AgreementError, agree
-from utils.alignment import two_steps
 from utils.learning import predict_learning
 from utils.model import SparseTokens
 from utils.plan_table import HEADER, advise, number
 from utils.planning import LEARNERS, calibrated_rate, plan
 from utils.readout import fit_readout
+from utils.steps import two_steps
 from utils.tuning import RATE_W, Recipe
 
 SMALL = {"L": 20, "R": 2, "d": 100, "n": 300, "pi": 0.3}

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from utils.alignment import predict_alignment, two_steps
+from utils.alignment import predict_alignment
 from utils.losses import get_loss
 from utils.model import SparseTokens
 from utils.rates import calibrated_cosine, calibrated_rate, rate_window
+from utils.steps import two_steps
 
 MODEL = SparseTokens(L=200, R=3, theta=5.0, pi=0.2)
 

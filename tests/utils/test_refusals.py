@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from utils.agreement import agree
-from utils.alignment import predict_alignment, simulate_alignment, two_steps
+from utils.alignment import predict_alignment, simulate_alignment
 from utils.asymptotics import learning_curve, order_parameters, predict_readout
 from utils.capacity import (
     predict_capacity,
@@ -51,6 +51,7 @@ from utils.learning import (
 )
 from utils.margin import fit_margin, predict_margin, simulate_margin
 from utils.model import SparseTokens
+from utils.noise import sample_noise
 from utils.posterior import bayes_error
 from utils.rates import calibrated_cosine, calibrated_rate, rate_window
 from utils.readout import error_rate, fit_readout, simulate_readout
@@ -63,8 +64,8 @@ from utils.separation import (
     oracle_error,
     predict_error,
     required_theta,
-    sample_noise,
 )
+from utils.steps import two_steps
 from utils.sweep import sweep
 from utils.token_noise import heavy_error, predict_noisy_alignment, sample_bags, signal_directions
 from utils.training import predict_training, simulate_training

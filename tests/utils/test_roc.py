@@ -6,7 +6,8 @@ from scipy.special import ndtr, ndtri
 
 from utils.agreement import AgreementError, agree
 from utils.asymptotics import order_parameters, predict_readout
-from utils.laws import Scores, attention, pooled
+from utils.feature_law import Scores
+from utils.laws import attention, pooled
 from utils.model import SparseTokens
 from utils.posterior import bayes_error, bayes_rates
 from utils.roc import judge, predicted_scores

@@ -20,15 +20,15 @@ from scipy.stats import chi2
 from utils import separation
 from utils.detection import one_needle_bayes_error
 from utils.model import SparseTokens
+from utils.noise import sample_noise
+from utils.oracle import OracleError, two_gaussians
 from utils.records import ConvergenceError
 from utils.separation import (
-    OracleError,
     critical_theta,
     needle_weight,
     oracle_error,
     predict_error,
     required_theta,
-    sample_noise,
 )
 
 Z = 4.5
@@ -89,19 +89,11 @@ def test_infinite_tau_reads_the_largest_token(L, R, theta, pi):
     assert abs(z_score(oracle_error("attention", model, tau=400.0, rng=rng(3)), closed)) < Z
 
 
-@pytest.mark.parametrize(("L", "R"), [(2, 1), (3, 3), (40, 2)])
-def test_the_largest_token_compared_with_a_threshold(L, R):
-    model, t = SparseTokens(L=L, R=R, theta=1.2, pi=0.4), np.linspace(-6, 9, 150_001)
-    miss = np.prod([ndtr(t - 1.2 * (k < R)) for k in range(L)], axis=0)
-    brute = (0.4 * miss + 0.6 * (1 - ndtr(t) ** L)).min()
-    assert oracle_error("attention", model, tau=math.inf).error == pytest.approx(brute, abs=1e-8)
-
-
 @pytest.mark.false_alarm(7e-06)
 @pytest.mark.parametrize("pi", [0.5, 0.1])
 def test_bayes_sums_everything_when_all_tokens_carry_signal(pi):
     model = SparseTokens(L=6, R=6, theta=0.7, pi=pi)
-    best = separation._two_gaussians(0.7 * math.sqrt(6), pi).error
+    best = two_gaussians(0.7 * math.sqrt(6), pi).error
     assert abs(z_score(oracle_error("bayes", model, rng=rng(4)), best)) < Z
 
 
@@ -169,22 +161,6 @@ def test_binned_and_direct_noise_give_the_same_errors(L, R, trials):
 # ------------------------------------------------------------------------------- choosing
 
 
-@pytest.mark.false_alarm(2.1e-05)
-def test_choosing_on_one_half_leaves_no_downward_bias():
-    """In-sample minima are too small, cross-fitted errors are not: 300 small experiments."""
-    model = SparseTokens(L=50, R=1, theta=10.0, pi=0.5)
-    closed, generator = float(oracle_error("pooled", model)), rng(15)
-    small = [
-        oracle_error("attention", model, tau=0.0, rng=generator, trials=40) for _ in range(300)
-    ]
-    honest = np.array([r.error for r in small])
-    greedy = honest - [r.optimism for r in small]
-    error = honest.std() / math.sqrt(300)
-    assert greedy.mean() < closed - Z * error
-    assert honest.mean() > closed - Z * error
-    assert honest.mean() - closed < 0.25 * (honest - greedy).mean() + Z * error
-
-
 @pytest.mark.false_alarm(1e-4)  # 4.5 Student errors of 50 trials, 25 times
 @settings(max_examples=25, deadline=None)
 @given(
@@ -235,21 +211,6 @@ def test_the_reported_rule_has_the_reported_error(theta):
     wrong = wrong.mean(axis=(1, 2))
     error = math.hypot(wrong.std() / 100, best.standard_error)
     assert abs(wrong.mean() - best.error) < Z * error + 0.1 * best.error
-
-
-@pytest.mark.false_alarm(1e-5)
-def test_a_statistic_with_equal_values_is_never_parted_between_them():
-    """tanh(0·h) = 0: the statistic says nothing, so the best rule is the prior's."""
-    for pi in (0.01, 0.5, 0.99):
-        model = SparseTokens(L=20, R=1, theta=3.0, pi=pi)
-        mute = oracle_error(
-            "elementwise", model, tau=0.0, rng=np.random.default_rng(0), trials=4000
-        )
-        assert abs(mute.error - min(pi, 1 - pi)) <= 5 * mute.standard_error + 1e-9
-    _, threshold = separation._best_threshold(
-        np.array([0.0, 1.0, 1.0, 2.0]), np.array([1.0, -3.0, 1.0, 1.0])
-    )
-    assert threshold == 1.5
 
 
 @pytest.mark.false_alarm(2.1e-05)
@@ -435,13 +396,6 @@ def test_the_standard_error_of_a_required_theta_is_its_spread():
     low, high = chi2.ppf([5e-4, 1 - 5e-4], 39)
     assert low < ratio < high
     assert 4 * ratio > high and ratio / 4 < low
-
-
-def test_pooled_blocks_add_their_variances():
-    parts = [OracleError(0.1, 0.03, optimism=0.01), OracleError(0.2, 0.04, optimism=0.02)]
-    pooled = separation._pool(parts, np.array([0.25, 0.75]))
-    assert (pooled.error, pooled.optimism) == pytest.approx((0.175, 0.0175))
-    assert pooled.standard_error == pytest.approx(math.hypot(0.25 * 0.03, 0.75 * 0.04))
 
 
 def test_the_law_of_attention_freezes_at_the_root_of_half_of_log_L():
