@@ -124,24 +124,17 @@ def confirm(paths: list[Path]) -> None:
 
 
 WITHOUT_BROWSER = "tests/site/test_built.py"
-LIVE = ("tests/site/test_live.py", "tests/site/test_live_chapters.py")
 
 
 def browser() -> Count:
+    """Pages in a browser, and Python in it; LIVE=0 leaves the latter out of pages and tests."""
     if SKIP_BROWSER:
         print("left out: SKIP_BROWSER is set")
         return Count(skipped=1)
     found = command("python", "-m", "scripts.browser")  # here, not in two workers at once
-    others = [f"--ignore={path}" for path in (WITHOUT_BROWSER, *LIVE)]
-    return found + pytest("browser", "-n", "2", "--dist", "loadgroup", *others, "tests/site")
-
-
-def live() -> Count:
-    """Python in a browser; LIVE=0 leaves it out of the pages and of the tests."""
-    if SKIP_BROWSER:
-        print("left out: SKIP_BROWSER is set")
-        return Count(skipped=1)
-    return pytest("live", "-n", "2", "--dist", "loadgroup", *LIVE)
+    side_by_side = ["-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
+    others = [f"--ignore={WITHOUT_BROWSER}", "tests/site"]
+    return found + pytest("browser", *side_by_side, *others)
 
 
 WORKFLOWS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))
@@ -162,7 +155,6 @@ STEPS: dict[str, Callable[[], Count]] = {
     "book": lambda: command("python", "-m", "scripts.build_book"),
     "site": lambda: pytest("site", "-n", "2", WITHOUT_BROWSER),
     "browser": browser,
-    "live": live,
 }
 
 

@@ -21,6 +21,17 @@ PAGES = toc_pages()
 OTHERS = ["search", "api/laws", "api/sweep"]  # not in the file of contents; two pages of modules
 SEEN = [*PAGES, *(name for name in OTHERS if (HTML / f"{name}.html").exists())]
 CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
+LONG = ("pdf", "whole", "reader", "lab", "others")  # groups of tests that take half a minute or more
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long groups first, so that two workers end at about the same time."""
+
+    def place(item: pytest.Item) -> int:
+        mark = item.get_closest_marker("xdist_group")
+        return LONG.index(mark.args[0]) if mark and mark.args[0] in LONG else len(LONG)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

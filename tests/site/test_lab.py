@@ -20,7 +20,7 @@ from scripts import lab
 from scripts.run_notebooks import ROOT, chapters
 
 WANTED = os.environ.get("NEEDLE_LAB", "1") not in ("", "0")
-pytestmark = pytest.mark.xdist_group("lab")  # together, and so among the first: one takes a minute
+pytestmark = pytest.mark.xdist_group("lab")
 
 POP_UPS = """window.popUps = []; new MutationObserver(() => popUps.push(...[
     ...document.querySelectorAll('.Toastify__toast, .jp-Dialog')].map(e => e.textContent))
