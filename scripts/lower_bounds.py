@@ -19,10 +19,11 @@ TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 
 
 def oldest() -> list[str]:
-    """The lower bound of every dependency of the package, its figures and its bags, as a pin."""
+    """The lower bound of every dependency of the package and of its notebooks, as a pin."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = project["dependencies"] + extras["figures"] + extras["bags"]
+    wanted = project["dependencies"] + extras["figures"] + extras["bags"] + extras["book"]
+    wanted = [line for line in wanted if not line.startswith(project["name"])]
     bounds = [re.fullmatch(r"([\w-]+)>=([\d.]+)", line) for line in wanted]
     if not all(bounds):
         raise SystemExit(f"every dependency needs one lower bound, name>=version: {wanted}")
