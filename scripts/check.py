@@ -1,7 +1,8 @@
 """Lint, types and the fast numerical tests; with names of modules, all tests of these instead.
 
-A module `laws` is tested by `tests/utils/test_laws.py`; one without such a file by every file there
-that imports it, or else by those of the modules that it is a part of.
+A module `laws` is tested by `tests/utils/test_laws.py` and by the files that the list of mutants
+names for it; one without such files by every file there that imports it, or else by those of the
+modules that it is a part of.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +35,10 @@ def imported(text: str) -> set[str]:
 def tests_of(name: str) -> list[str]:
     """The files that test a module, and the module itself if it has doctests."""
     module, folder = ROOT / "utils" / f"{name}.py", ROOT / "tests" / "utils"
-    files = [file for file in [folder / f"test_{name}.py"] if file.exists()]
+    mutants = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
+    hints = [mutant["by"].split(" ")[0] for mutant in mutants.get(name, ()) if "by" in mutant]
+    named = dict.fromkeys(folder / file for file in [f"test_{name}.py", *hints])
+    files = [file for file in named if file.exists()]
     if not files and module.exists():
         every = sorted(folder.glob("test_*.py"))
         files = [file for file in every if name in imported(file.read_text(encoding="utf-8"))]

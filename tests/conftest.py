@@ -35,6 +35,10 @@ def _fresh_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     def shifted(seed: Any = None) -> np.random.Generator:
         if isinstance(seed, int | np.integer | list | tuple):
             seed = [*np.atleast_1d(seed), SHIFT]
+        elif isinstance(seed, np.random.SeedSequence):  # of a sweep, in this process
+            seed = np.random.SeedSequence(
+                [*np.atleast_1d(seed.entropy), SHIFT], spawn_key=seed.spawn_key
+            )
         return plain(seed)
 
     monkeypatch.setattr(np.random, "default_rng", shifted)

@@ -16,6 +16,7 @@ from .agreement_table import Agreement, Row
 from .validation import check_integer, check_real
 
 LEFT_OUT = ("converged", "iterations", "rounds")
+Estimated = tuple[float, float, float, int | None]  # mean, standard error, freedom, trials
 
 
 class AgreementError(AssertionError):
@@ -63,9 +64,13 @@ def agree(
         estimates) for each size d, and theory is held against their extrapolation value + k/d to
         d → ∞ (see `extrapolate`)
     false_alarm : family-wise probability of refusing a true claim
-    exact : when given there are no statistics: the trial farthest from theory must lie within
-        exact·max(1, |theory|) of it. Without it, this is so only where trials have no spread at
-        all, and these must equal theory to 9 digits
+    exact : when given there are no statistics: the trial farthest from theory (or the mean, where
+        that is given) must lie within exact·max(1, |theory|) of it; not together with `sizes`.
+        Without it, this is so only where trials have no spread at all, and these must equal theory
+        to 9 digits
+
+    A theory that was itself measured (a record with its `standard_error`) adds its own variance;
+    degrees of freedom are then Welch and Satterthwaite's.
 
     Examples
     --------
@@ -94,17 +99,13 @@ def agree(
     predicted = _numbers(theory, fields)
     names, shape = list(predicted), None if _is_named(theory) else np.shape(theory)
     given = _standard_errors(simulations) if standard_error is None else standard_error
+    if exact is not None and sizes is not None:
+        raise ValueError(f"exact = {exact!r} is not allowed: an extrapolation is never exact")
     if given is not None:
         mean, error = (_select(_numbers(x), names) for x in (simulations, given))
         counts = {name: trials or _count(simulations, name) for name in names}
         estimates = {
-            name: (
-                mean[name],
-                _joined(error[name], theory, name),
-                math.inf if (count := counts[name]) is None else count - 1,
-                count,
-            )
-            for name in names
+            name: (mean[name], error[name], _freedom(counts[name]), counts[name]) for name in names
         }
     elif sizes is not None:
         _check_iterable("simulations", simulations)
@@ -125,6 +126,8 @@ def agree(
             for name, x in samples.items():
                 farthest = x[np.argmax(np.abs(x - predicted[name]))]
                 estimates[name] = farthest, 0.0, len(x) - 1, len(x)
+    for name in names if exact is None else ():
+        estimates[name] = _joined(estimates[name], theory, name)
     rows = tuple(_row(name, predicted[name], *estimates[name], exact) for name in names)
     limit = float(stats.norm.isf(false_alarm / len(rows) / 2))
     agreement = Agreement(claim, rows, false_alarm, limit, 1 if sizes is None else len(groups))
@@ -170,7 +173,7 @@ def _extrapolate(
 ) -> tuple[float, float, float]:
     """Value, standard error and Welch–Satterthwaite degrees of freedom."""
     _check_iterable("sizes", sizes)
-    d = np.array([check_real("size", size, 0, open_low=True) for size in sizes])
+    d = np.array([check_real("sizes", size, 0, open_low=True) for size in sizes])
     if len(d) != len(groups) or len(np.unique(d)) < 2:
         raise ValueError(
             f"sizes = {list(sizes)!r} is not allowed: one per set of trials, two apart"
@@ -236,12 +239,20 @@ def _count(value: Any, name: str) -> int | None:
     return getattr(record, "trials", None)
 
 
-def _joined(error: float, theory: Any, name: str) -> float:
-    """The standard error of a difference, where theory may itself have been measured."""
+def _freedom(trials: int | None) -> float:
+    return math.inf if trials is None else trials - 1
+
+
+def _joined(estimate: Estimated, theory: Any, name: str) -> Estimated:
+    """The deviation of an estimate from a theory that may itself have been measured."""
     other: Any = theory.get(name) if isinstance(theory, Mapping) else theory
-    return (
-        math.copysign(math.hypot(error, other.standard_error), error) if _measured(other) else error
-    )
+    mean, error, freedom, trials = estimate
+    if not _measured(other) or not other.standard_error:
+        return estimate
+    parts = np.array([error, other.standard_error]) ** 2
+    spread = parts**2 @ (1 / np.array([freedom, _freedom(_count(other, name))]))
+    freedom = parts.sum() ** 2 / spread if spread else math.inf
+    return mean, math.copysign(math.sqrt(parts.sum()), error), freedom, trials
 
 
 def _is_named(value: Any) -> bool:

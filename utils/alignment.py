@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .model import SparseTokens, Tokens, check_model
-from .quadrature import gaussian_nodes
 from .records import Alignment
-from .steps import StepRule, block_length, step_rule, take_steps
+from .steps import StepRule, block_length, mean_pulls, step_rule, take_steps
 from .validation import check_choice, check_integer, check_real, check_rng
 
 Array = np.ndarray
@@ -104,21 +103,16 @@ def _limit(model: SparseTokens, rule: StepRule, inverse: float) -> _Limit:
     along = rule.lr_w * model.pi * start[1] * theta * model.R / L
     across_power = rule.lr_w**2 * sum(share[y] * start[y] ** 2 for y in share) / L
     power = along**2 + across_power * inverse
-    first, second, tilt = {}, {}, 0.0
-    for y in share:
-        shift = rule.lr_w * start[y] * inverse / L + rule.lr_b * balance
-        t, weight = gaussian_nodes(
-            shift + (y > 0) * theta * model.R * along / L, math.sqrt(power / L)
-        )
-        pull = -rule.gradient(t, y)
-        first[y], second[y] = share[y] * float(weight @ pull), share[y] * float(weight @ pull**2)
-        tilt += share[y] * float(weight @ rule.slope(t))
-    # the mean pull as a sum over the classes, or as that at 0 less the slopes: what cancels least
-    sums = (first[1], first[-1]), (balance, -tilt)
-    mean = sum(min(sums, key=lambda pair: max(map(abs, pair))))
+    centre = {y: rule.lr_w * start[y] * inverse / L + rule.lr_b * balance for y in share}
+    centre[1] += theta * model.R * along / L
+    groups = [(y, share[y], centre[y]) for y in share]
+    pulls = mean_pulls(rule, groups, balance, math.sqrt(power / L))
+    first, second = (
+        {y: share[y] * x for y, x in zip(share, moments, strict=True)} for moments in pulls[:2]
+    )
     excess = (theta * indicator_length(model)) ** 2
     noise_power = (L - 1) * power * (second[1] + second[-1]) + excess * along**2 * second[1]
-    return _Limit(along, excess * first[1], (L - 1) * mean, across_power, noise_power)
+    return _Limit(along, excess * first[1], (L - 1) * pulls.mean, across_power, noise_power)
 
 
 def simulate_alignment(

@@ -208,7 +208,6 @@ def simulate_learning(
     height : None when θ is known. Otherwise θ is learned: a first guess of the needle's height
         μ = θ·cos; the rounds then use v̂ = P(needle | μa) with a = Aξ̂/|ξ̂| − (d/|b|) v̂ and
         μ = Σ v̂a/Σ v̂ (expectation–maximization), and never θ
-
     fresh : tokens of the fresh bags on which the error is counted, at least 200 bags
 
     Returns

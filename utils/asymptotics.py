@@ -6,6 +6,7 @@ Appendix C, thm-c-equations and prp-c-limits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,11 @@ class OrderParameters:
     def chi(self) -> float:
         """χ = w_⊥/ζ: how far one unit of force moves a score, per unit of r²."""
         return self.rest / self.zeta if self.zeta > 0 else np.inf
+
+    def overlaps(self, cos: float) -> tuple[float, float, float]:
+        """⟨w, ξ⟩ where ⟨ξ, q̂⟩ = cos, ⟨w, q̂⟩, and the length of w across q̂."""
+        signal = cos * self.nu + math.sqrt(1 - cos**2) * self.kappa
+        return signal, self.nu, math.hypot(self.kappa, self.rest)
 
     @property
     def vector(self) -> Array:

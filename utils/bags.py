@@ -31,11 +31,26 @@ SHA256 = {  # of the numbers of each benchmark, one array after the other
 class Bags:
     """Tokens (N, d) of n bags, one after the other; bag i is tokens[starts[i] : starts[i + 1]].
 
-    Tokens are an array, or a sparse one by rows (`csr_array`).
+    Tokens are an array, or a sparse one by rows (`csr_array`). No bag is empty: `reduceat` would
+    give it a token of the next.
+
+    >>> Bags(np.zeros((3, 2)), np.array([0, 1, 1, 3]))
+    Traceback (most recent call last):
+    ...
+    ValueError: starts = [0, 1, 1, 3] is not allowed: starts must be integers rising from 0 to 3
     """
 
     tokens: Array
     starts: Array
+
+    def __post_init__(self) -> None:
+        starts, N = np.asarray(self.starts), np.shape(self.tokens)[0]
+        whole = starts.ndim == 1 and len(starts) > 0 and starts.dtype.kind in "iu"
+        if not (whole and starts[0] == 0 and starts[-1] == N and (starts[1:] > starts[:-1]).all()):
+            raise ValueError(
+                f"starts = {np.array2string(starts, threshold=9, separator=', ')} is not allowed: "
+                f"starts must be integers rising from 0 to {N}"
+            )
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from .feature_law import FeatureLaw, Nodes
 from .records import ConvergenceError
 from .separable import Separability as Separability
-from .separable import _prepared, _signed_rows
+from .separable import prepared, signed_rows
 from .separable import separability as separability
 from .validation import check_flag, check_integer, check_is, check_rng
 
@@ -36,8 +36,8 @@ def simulate_capacity(
     True
     """
     law, d = check_is("law", law, FeatureLaw), check_integer("d", d, 2)
-    A = _signed_rows(*law.sample(4 * law.copies * d, d, check_rng(rng)), intercept)
-    rows = _prepared(A)
+    A = signed_rows(*law.sample(4 * law.copies * d, d, check_rng(rng)), intercept)
+    rows = prepared(A)
     low, high = 0, math.inf  # the first `low` samples are separable, the first `high` are not
     while high - low > 1:
         n = len(A) if high == math.inf else int(low + high) // 2
@@ -48,8 +48,8 @@ def simulate_capacity(
         wrong = np.flatnonzero(A[n:] @ certificate <= 0)
         low = n + int(wrong[0]) if wrong.size else len(A)
         if low == len(A):
-            A = np.concatenate([A, _signed_rows(*law.sample(len(A), d, rng), intercept)])
-            rows = _prepared(A)
+            A = np.concatenate([A, signed_rows(*law.sample(len(A), d, rng), intercept)])
+            rows = prepared(A)
     return low / d
 
 
@@ -118,7 +118,7 @@ def predict_capacity_width(law: FeatureLaw, *, intercept: bool = True) -> float:
             "the capacity is infinite to the accuracy of the law's points, and so is its width",
             math.inf,
         )
-    X, κ = _margins(law, points, len(β) > 1 + law.query)
+    X, κ = margin_rows(law, points, len(β) > 1 + law.query)
     each = capacity / law.copies
     s = math.hypot(1, β[κ])
     u = X @ β / s
@@ -128,7 +128,7 @@ def predict_capacity_width(law: FeatureLaw, *, intercept: bool = True) -> float:
     return math.sqrt(law.copies * variance)
 
 
-def _margins(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[np.ndarray, int]:
+def margin_rows(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[np.ndarray, int]:
     """Rows X with Xβ = y(θaμ + cν + b)/r at β = (ν, κ, b), b in units of the noise; κ's column."""
     y, a, c, r, weight = points
     signal = law.theta * a
@@ -143,11 +143,11 @@ def _margins(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[np.ndarra
 
 def _optimum(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[float, np.ndarray]:
     """The capacity and the β at which it is reached."""
-    X, κ = _margins(law, points, intercept)
+    X, κ = margin_rows(law, points, intercept)
     J, β = np.inf, np.zeros(X.shape[1])
     for every in (17, 1) if len(X) > 1000 else (1,):  # few points first; 17 is prime to Sobol's 2
         part = slice(None, None, every)
-        J, β, settled = _minimum(X[part], points.weight[part], κ, β)
+        J, β, settled = least_repair(X[part], points.weight[part], κ, β)
     capacity = law.copies / J if J else math.inf
     if not settled:
         raise ConvergenceError(
@@ -158,14 +158,14 @@ def _optimum(law: FeatureLaw, points: Nodes, intercept: bool) -> tuple[float, np
     return capacity, β
 
 
-def _minimum(
+def least_repair(
     X: np.ndarray, weight: np.ndarray, κ: int, β: np.ndarray, enough: float = 0.0
 ) -> tuple[float, np.ndarray, bool]:
     """The least expected square, where it is taken (the origin if it is 0), and whether it is.
 
     Any value below `enough` will do.
     """
-    J, gradient, hessian = _expected_square(X, weight, κ, β)
+    J, gradient, hessian = squared_repair(X, weight, κ, β)
     for _ in range(2000):
         if not math.isfinite(J):
             break
@@ -178,7 +178,7 @@ def _minimum(
         decrement = -gradient @ step
         if decrement <= 1e-13 * J:
             return J, β, True
-        while (trial := _expected_square(X, weight, κ, β + step))[0] > J - 0.1 * decrement:
+        while (trial := squared_repair(X, weight, κ, β + step))[0] > J - 0.1 * decrement:
             step, decrement = step / 2, decrement / 2
             if decrement <= 1e-13 * J:
                 break
@@ -187,7 +187,7 @@ def _minimum(
     return J, β, False
 
 
-def _expected_square(
+def squared_repair(
     X: np.ndarray, weight: np.ndarray, κ: int, β: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """E[(sG − t)₊²] with t = Xβ and s = √(1 + β_κ²), its gradient and its Hessian in β."""

@@ -2,9 +2,10 @@
 
 `utils.alignment.predict_alignment` sends d → ∞ at fixed L. When L is not small against d, the
 imbalance of the labels that chance leaves, of relative size 1/√n₀, is multiplied by L−1 in the
-echo B and no longer vanishes. `predict_chance` keeps every fluctuation that can matter: four
-standard normal numbers (the imbalance ζ, the chance part of w⁽¹⁾ along ξ, and the noise of q⁽²⁾ in
-the plane of ξ and w⁽¹⁾). Chapter 9, thm-9-chance.
+echo B and no longer vanishes. `predict_chance` keeps four standard normal numbers: the imbalance ζ,
+the chance part of w⁽¹⁾ along ξ, and the noise of q⁽²⁾ in the plane of ξ and w⁽¹⁾. Those of the
+signal A, of relative size 1/√n₀ whatever L, are left out: in short bags, where the cosine varies by
+O(1/√d) only, that spread is therefore not exact. Chapter 9, thm-9-chance.
 """
 
 from __future__ import annotations
@@ -97,6 +98,10 @@ def chance_cosines(
     model, d = check_model(model), check_integer("d", d, 3)
     alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(loss, lr_w, lr_b)
     L, R, theta, n = model.L, model.R, model.theta, alpha0 * d
+    if n < 1:
+        raise ValueError(
+            f"alpha0 = {alpha0!r} is not allowed: alpha0·d = {n:g} must be at least one sample"
+        )
     zeta, g1, g2, g3 = _normals()
     share = model.pi + zeta * math.sqrt(model.pi * (1 - model.pi) / n)
     share = np.clip(share, 0.5 / n, 1 - 0.5 / n)

@@ -29,8 +29,8 @@ Bulk = tuple[Array, Array]  # log weights (nodes, bags), and how many tokens eac
 EXTREME, SIZE, CIRCLE = 48, 10, 8
 NODE, SHARE = np.polynomial.legendre.leggauss(8)
 WIDTH, LOWEST = 3.0, -7.0  # of the panel next to the extreme tokens, and where the last one ends
-NORMAL = np.arange(-9.5, 9.51, 0.05)
-MASS = np.exp(-(NORMAL**2) / 2) / np.exp(-(NORMAL**2) / 2).sum()
+GRID = np.arange(-9.5, 9.51, 0.05)
+MASS = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
 
 
 class _Side:
@@ -119,7 +119,7 @@ class Crowd:
         """The x at which `goal` tokens are kept in the mean over all bags, and their variance."""
 
         def each(x: float) -> list[tuple[int, Array]]:
-            fields = r * NORMAL
+            fields = r * GRID
             return [(one.tokens, expit(x + r * r * one.signal + fields)) for one in self.sides]
 
         def gap(x: float) -> float:

@@ -27,7 +27,6 @@ from .oracle import OracleError
 from .posterior import bayes_error, channel
 from .separation import critical_theta, oracle_error
 
-Array = np.ndarray
 PLACES = 2**20  # streams of `uniform`: noise along ξ, noise across it, places of the needles
 ALPHAS = tuple(np.geomspace(0.1, 100, 31).tolist())  # of the curves of `steps`
 HEIGHTS = tuple(float(x) for x in range(13))  # strengths of the curves of `detection`

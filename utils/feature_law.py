@@ -122,6 +122,16 @@ class FeatureLaw:
         """⟨w, ξ⟩."""
         return float(w[0])
 
+    def limit_scores(
+        self, signal: float, along: float, rest: float, bias: float, *, fine: bool = False
+    ) -> Scores:
+        """The law of ⟨f, w⟩ + b at the nodes (all points if `fine`) for w with given overlaps.
+
+        ⟨w, ξ⟩ = signal and ⟨w, q̂⟩ = along; `rest` is the length of w across q̂.
+        """
+        y, a, c, r, weight = self.points if fine else self.nodes
+        return Scores(y, self.theta * a * signal + c * along + bias, r * rest, weight)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TwoGaussians(FeatureLaw):

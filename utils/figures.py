@@ -132,17 +132,6 @@ def simulation(
     ax.errorbar(x, values, error, **{"color": color_of(model), "label": label, **style, **kwargs})
 
 
-def band(
-    ax: Axes, x: Any, values: Any, *, error: Any = None, model: str | None = None, **kwargs: Any
-) -> None:
-    """A band of ±1 standard error around the means; `values` and `error` as in `simulation`."""
-    if error is None:
-        values, error = mean_and_error(values)
-    values, error = np.asarray(values), np.asarray(error)
-    style = {"color": color_of(model), "alpha": 0.22, "lw": 0}
-    ax.fill_between(x, values - error, values + error, **{**style, **kwargs})
-
-
 def mean_and_error(trials: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard error of each sequence of trials, or of each stored estimate.
 

@@ -207,7 +207,7 @@ def learning_thresholds(model: SparseTokens) -> Thresholds:
     - `information`: where the two stable solutions have equal free entropy. Below, even the
       posterior knows next to nothing of ξ; above, it knows ξ, if perhaps nobody can compute it.
     - `algorithm`: where the solution that approximate message passing reaches from nothing ends.
-    - `both` limits of the fold, between which two stable solutions exist: (`lower`, `algorithm`).
+    - `lower`: where the fold begins; two stable solutions exist from here to `algorithm`.
 
     All three are nan where learning is gradual (one solution at every α), and inf for θ = 0.
     For L → ∞: π·algorithm ≃ L/(eθ⁴R²), and with ϱ = Rθ²π·information, 1 − log(1+ϱ)/ϱ =

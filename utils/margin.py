@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from scipy.special import ndtr
 
-from .capacity import _expected_square, _margins, _minimum
+from .capacity import least_repair, margin_rows, squared_repair
 from .feature_law import FeatureLaw
 from .readout import error_rate
 from .records import ConvergenceError
@@ -90,9 +90,9 @@ def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> 
     """
     alpha = check_real("alpha", alpha, 0, open_low=True)
     nodes = check_is("law", law, FeatureLaw).nodes
-    X, κ = _margins(law, nodes, check_flag("intercept", intercept))
+    X, κ = margin_rows(law, nodes, check_flag("intercept", intercept))
     share, size = alpha / law.copies, X.shape[1]
-    J, β, settled = _minimum(X, nodes.weight, κ, np.zeros(size), 0.5 / share)
+    J, β, settled = least_repair(X, nodes.weight, κ, np.zeros(size), 0.5 / share)
     if settled and share * J >= 1:
         raise ValueError(
             f"alpha = {alpha:g} is not allowed: alpha must be below the capacity "
@@ -105,7 +105,7 @@ def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> 
     def constraint(x: Array) -> tuple[float, Array, Array]:
         """√(α E repair²) − w_⊥ at x = (ν, κ, b, w_⊥), with the score `gap` to keep; convex in x."""
         ratio = np.append(x[:-1], gap) / x[-1]
-        square, gradient, hessian = _expected_square(wide, nodes.weight, κ, ratio)
+        square, gradient, hessian = squared_repair(wide, nodes.weight, κ, ratio)
         root = math.sqrt(share * square)
         gradient = gradient * share / (2 * root)
         hessian = hessian * share / (2 * root) - np.outer(gradient, gradient) / root

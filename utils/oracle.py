@@ -118,6 +118,11 @@ def cross_fit(
     return OracleError(float(risk.mean()), standard_error(risk), threshold, tau, float(optimism))
 
 
+def averaged(risk: np.ndarray, threshold: float, tau: float | None = None) -> OracleError:
+    """The error of a rule chosen beforehand, from its independent risks."""
+    return OracleError(float(risk.mean()), standard_error(risk), threshold, tau)
+
+
 def standard_error(risk: np.ndarray) -> float:
     """Of the mean of independent risks."""
     return float(risk.std(ddof=1)) / math.sqrt(len(risk))

@@ -29,7 +29,6 @@ from .validation import check_choice, check_integer, check_real
 
 __all__ = ["Plan", "PlanRow", "calibrated_rate", "plan", "rate_window"]
 
-Array = np.ndarray
 LEARNERS = ("pooled", "attention", "twice", "best_possible")
 EVIDENCE = np.concatenate([-np.geomspace(60, 0.5, 16), [0.0], np.geomspace(0.5, 60, 16)])
 

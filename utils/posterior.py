@@ -34,8 +34,8 @@ from .validation import check_array, check_integer, check_real
 
 Array = np.ndarray
 STEP = 0.5  # of the trapezoidal rules: their error is exp(−π²/STEP) and less
-NORMAL = np.arange(-9.5, 9.51, 0.25)
-MASS = np.exp(-(NORMAL**2) / 2) / np.exp(-(NORMAL**2) / 2).sum()
+GRID = np.arange(-9.5, 9.51, 0.25)
+MASS = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
 TOP, GROUPS = 48, 12  # straws drawn one by one, and groups of the others
 LARGEST_R = 40  # beyond it `Crowd` instead of `Handful`
 FAINT = 1e-3  # strengths below which a crowd of needles is seen by its sum alone
@@ -59,9 +59,9 @@ def race(L: int, s: float) -> float:
     r, log_L = math.sqrt(s), math.log(L)
     u = np.arange(s - 9 * r - 5, max(log_L + s / 2, s + 9 * r) + 28, STEP)
     if r < 1:
-        f = _gumbel((u - s)[:, None] - r * NORMAL) @ MASS
+        f = _gumbel((u - s)[:, None] - r * GRID) @ MASS
         with np.errstate(over="ignore"):
-            late = -np.expm1(-np.exp(r * NORMAL - u[:, None])) @ MASS
+            late = -np.expm1(-np.exp(r * GRID - u[:, None])) @ MASS
     else:
         z = np.arange(-5, max(40, log_L - s / 2 + 30 + 6 * r), STEP)
         kernel, x = _gumbel(z) * STEP, (u[:, None] - z) / r
@@ -76,7 +76,7 @@ def _needle(r: float, t: Array) -> Array:
     """log E sigmoid(t + r g), g ~ N(0, 1)."""
     grid = np.linspace(t.min(), t.max() + 1e-9, 60 + int(5 * np.ptp(t)))
     if r < 1:
-        values = np.exp(log_expit(grid[:, None] + r * NORMAL)) @ MASS
+        values = np.exp(log_expit(grid[:, None] + r * GRID)) @ MASS
     else:
         z = np.arange(-60, 40, STEP)
         kernel = np.exp(log_expit(z) + log_expit(-z)) * STEP

@@ -1,7 +1,7 @@
 """Points and weights: how expectations become sums.
 
 - `gaussian_nodes`: E f(t) over a Gaussian t, for f as steep as a sigmoid can be;
-- `GRID`, `NORMAL`: E f(G) over a standard normal, for smooth f of any kind;
+- `GRID`, `MASS`: E f(G) over a standard normal, for smooth f of any kind;
 - `falling_normals`, `softmax_sums`, `merge`: the law of attention's coefficients.
 
 How the law of attention is integrated
@@ -36,7 +36,7 @@ _LEGENDRE = np.polynomial.legendre.leggauss(20)
 _TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
 
 GRID = np.linspace(-13, 13, 4001)
-NORMAL = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
+MASS = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
 
 
 def gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:

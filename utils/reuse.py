@@ -250,9 +250,8 @@ def _corrected(exact: Readout, ours: Readout, plain: Readout) -> Readout:
 
 
 def _test_scores(fresh: FeatureLaw, found: Reused) -> Scores:
-    y, a, c, r, weight = fresh.nodes
-    mean = fresh.theta * a * found.signal + c * found.along + found.bias
-    return Scores(y, mean, r * math.sqrt(max(found.norm**2 - found.along**2, 0.0)), weight)
+    rest = math.sqrt(max(found.norm**2 - found.along**2, 0.0))
+    return fresh.limit_scores(found.signal, found.along, rest, found.bias)
 
 
 def simulate_reuse(

@@ -21,8 +21,6 @@ from .asymptotics import OrderParameters
 from .feature_law import FeatureLaw, Scores
 from .validation import check_is, check_real
 
-Array = np.ndarray
-
 
 class Judged(NamedTuple):
     """Test error at the readout's own threshold, AUC, and recall at a rate of false alarms."""
@@ -42,10 +40,7 @@ def predicted_scores(law: FeatureLaw, o: OrderParameters) -> Scores:
     >>> scores.mean.round(2), scores.sd.round(2)
     (array([ 1.05, -1.05]), array([1.39, 1.39]))
     """
-    y, a, c, r, weight = law.nodes
-    overlap = law.cos * o.nu + np.sqrt(1 - law.cos**2) * o.kappa
-    mean = law.theta * a * overlap + c * o.nu + o.bias
-    return Scores(y, mean, r * np.hypot(o.kappa, o.rest), weight)
+    return law.limit_scores(*o.overlaps(law.cos), o.bias)
 
 
 def judge(scores: Scores, false_alarms: float = 0.05) -> Judged:

@@ -27,7 +27,7 @@ from scipy.stats import qmc
 from .alignment import predict_alignment
 from .losses import get_loss
 from .model import SparseTokens, check_model
-from .validation import check_real
+from .validation import check_flag, check_real
 
 Array = np.ndarray
 _POINTS, _ENTRIES, _LONGEST = 13, 2**21, 10_000
@@ -88,6 +88,7 @@ def training_law(
     0.87
     """
     model, T = check_model(model), check_real("temperature", temperature, 0, open_low=True)
+    alpha, seen = check_real("alpha", alpha, 0, open_low=True), check_flag("seen", seen)
     L, R, theta = model.L, model.R, model.theta
     if L > _LONGEST:
         raise ValueError(f"L = {L} is not allowed: here L must be at most {_LONGEST}")

@@ -62,7 +62,7 @@ def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separ
     >>> exclusive_or.separable, exclusive_or.certificate.round(3).tolist()
     (False, [0.25, 0.25, 0.25, 0.25])
     """
-    return _prepared(_signed_rows(F, y, intercept)).decide()
+    return prepared(signed_rows(F, y, intercept)).decide()
 
 
 class _Rows(NamedTuple):
@@ -119,7 +119,8 @@ class _Rows(NamedTuple):
         return Separability(True, whitener @ w / column)
 
 
-def _prepared(A: np.ndarray) -> _Rows:
+def prepared(A: np.ndarray) -> _Rows:
+    """Rows in balanced units and orthonormal columns, each of length 1 (or 0)."""
     A, row, column = _equilibrate(A)
     whitener = _whitener(A)
     Q = A @ whitener
@@ -127,7 +128,7 @@ def _prepared(A: np.ndarray) -> _Rows:
     return _Rows(A, row, column, whitener, Q / np.where(length, length, 1)[:, None], length)
 
 
-def _signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
+def signed_rows(F: ArrayLike, y: ArrayLike, intercept: bool) -> np.ndarray:
     """The rows A_i = y_i(f_i, 1), or y_i f_i without intercept, of checked data."""
     F = check_array("F", F, "n", "d")
     y = check_labels("y", y, len(F))

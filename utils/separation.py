@@ -1,14 +1,12 @@
 """What each classifier can represent: its smallest test error when ξ and θ are known.
 
 Every classifier here sees the tokens through their projections h_ℓ = g_ℓ + θ v_ℓ on ξ and compares
-a statistic S with a threshold. Three ideas carry the module:
+a statistic S with a threshold. Two ideas carry the module:
 
 * **The risk needs no labels.** With η = P(y = +1 | tokens) from the likelihood ratio, any rule has
   error E[1 − η; S > t] + E[η; S ≤ t]. Averaging η instead of labels reduces the variance, and makes
   the difference of two classifiers on the same tokens very sharp.
 * **A bag of noise is a few sums**, drawn by `utils.noise` at a cost that does not grow with L.
-* **Choose on one half, judge on the other.** Threshold and τ are chosen on half of the trials and
-  judged on the other half, both ways, so the reported error is that of a rule that exists.
 """
 
 from __future__ import annotations
@@ -24,16 +22,8 @@ from scipy.stats import qmc
 
 from .model import SparseTokens
 from .noise import Function, Noise, one, sample_noise
-from .oracle import (
-    OracleError,
-    cross_fit,
-    largest_token,
-    minimum,
-    pool,
-    standard_error,
-    two_gaussians,
-)
-from .quadrature import GRID, NORMAL
+from .oracle import OracleError, averaged, cross_fit, largest_token, minimum, pool, two_gaussians
+from .quadrature import GRID, MASS
 from .records import ConvergenceError
 from .validation import check_choice, check_integer, check_is, check_real, check_rng
 
@@ -57,7 +47,7 @@ def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
     target = min(R, L - 0.5)
 
     def excess(s: float) -> float:
-        return L * float(NORMAL @ expit(s + theta * GRID - theta**2 / 2)) - target
+        return L * float(MASS @ expit(s + theta * GRID - theta**2 / 2)) - target
 
     s = brentq(excess, -100 - 13 * theta, 100 + 13 * theta + theta**2, xtol=1e-3)
 
@@ -101,6 +91,16 @@ def _check_arguments(
     return tau if tau is None or frozen else check_real("tau", tau, 0)
 
 
+def _check_noise(noise: Noise, model: SparseTokens) -> Noise:
+    """The noise, when it is that of bags of the model."""
+    if (check_is("noise", noise, Noise).L, noise.R) == (model.L, model.R):
+        return noise
+    raise ValueError(
+        f"noise with L, R = {noise.L}, {noise.R} is not allowed: noise must have those of the "
+        f"model, {model.L}, {model.R}"
+    )
+
+
 def oracle_error(
     kind: str,
     model: SparseTokens,
@@ -141,17 +141,11 @@ def oracle_error(
     if noise is None:
         trials, rng = check_integer("trials", trials, 4), check_rng(rng)
         if trials > BLOCK:
-            sizes = (trials // 2, trials - trials // 2)
-            return pool(
-                [oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=n) for n in sizes],
-                np.array(sizes) / trials,
-            )
+            sizes = np.array([trials // 2, trials - trials // 2])
+            parts = [oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=n) for n in sizes]
+            return pool(parts, sizes / trials)
         noise = sample_noise(model.L, model.R, trials, rng)
-    elif (check_is("noise", noise, Noise).L, noise.R) != (model.L, model.R):
-        raise ValueError(
-            f"noise with L, R = {noise.L}, {noise.R} is not allowed: noise must have those of the "
-            f"model, {model.L}, {model.R}"
-        )
+    noise = _check_noise(noise, model)
     theta, pi = model.theta, model.pi
     h = noise.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
     evidence = _log_ratio(noise, h, theta)
@@ -160,7 +154,7 @@ def oracle_error(
     yes, no = share * (1 - posterior), share * posterior
     if kind == "bayes":
         risk = np.minimum(yes, no).sum(axis=(1, 2))
-        return OracleError(float(risk.mean()), standard_error(risk), float(-logit(pi)))
+        return averaged(risk, float(-logit(pi)))
     if kind == "elementwise":
         scale = 1.0 if tau is None else tau
         _, (total,) = noise.tilted(0.0, lambda g: (g * phi(scale * g))[None])
@@ -201,7 +195,7 @@ def predict_error(
         return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
     t = 1.0 if tau is None else tau
     if R == 1:
-        h, weight = theta + GRID[::10, None], NORMAL[::10] / NORMAL[::10].sum()
+        h, weight = theta + GRID[::10, None], MASS[::10] / MASS[::10].sum()
     else:
         h, weight = theta + ndtri(qmc.Sobol(R, seed=0).random(2**14)), np.full(2**14, 2.0**-14)
     with np.errstate(over="ignore"):
@@ -209,8 +203,8 @@ def predict_error(
             J = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
         else:
             psi = GRID * phi(t * GRID)
-            variance = NORMAL @ (psi - NORMAL @ psi) ** 2
-            J = (h * phi(t * h) - NORMAL @ psi) / math.sqrt(L * variance)
+            variance = MASS @ (psi - MASS @ psi) ** 2
+            J = (h * phi(t * h) - MASS @ psi) / math.sqrt(L * variance)
     shift = J.sum(axis=1)
 
     def risk(s: np.ndarray) -> np.ndarray:
@@ -231,8 +225,7 @@ def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
     [0.0, 0.9]
     """
     check_is("model", model, SparseTokens)
-    tau = check_real("tau", tau, 0)
-    scale, (mass,) = check_is("noise", noise, Noise).tilted(tau, one)
+    scale, (mass,) = _check_noise(noise, model).tilted(check_real("tau", tau, 0), one)
     with np.errstate(divide="ignore"):
         bag = (scale + np.log(mass))[:, None]
     return float(expit(logsumexp(tau * (model.theta + noise.free), axis=-1) - bag).mean())

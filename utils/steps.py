@@ -13,13 +13,14 @@ an odd g and the pull γ_y = −ℓ'(0; y) at the start, so with X̄_i = X_iᵀ1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .losses import get_loss
+from .quadrature import gaussian_nodes
 from .validation import check_labels, check_real
 
 Array = np.ndarray
@@ -49,6 +50,40 @@ def step_rule(loss: str, lr_w: float, lr_b: float) -> StepRule:
     start = {y: -float(gradient(0.0, y)) for y in (1, -1)}
     lr_w = check_real("lr_w", lr_w, 0, open_low=True)
     return StepRule(gradient, SLOPES[loss], start, lr_w, check_real("lr_b", lr_b))
+
+
+class Pulls(NamedTuple):
+    """E γ and E γ² in each group of samples, and the mean of γ over all of them."""
+
+    first: list[float]
+    second: list[float]
+    mean: float
+
+
+def mean_pulls(
+    rule: StepRule, groups: Sequence[tuple[int, float, float]], balance: float, sd: float
+) -> Pulls:
+    """The pulls γ = −ℓ'(t; y) of groups (y, share, centre) with scores t ~ N(centre, sd²).
+
+    `balance` is E γ_y. The mean is a sum over the groups, or E γ_y less the slopes: what cancels
+    least.
+
+    >>> rule = step_rule("square", 0.5, 0.5)
+    >>> mean_pulls(rule, [(1, 0.5, 1e-20), (-1, 0.5, 1e-20)], 0.0, 0.0).mean
+    -1e-20
+    """
+    first, second, tilt, total = [], [], 0.0, 0.0
+    classes = {1: 0.0, -1: 0.0}
+    for y, share, centre in groups:
+        t, weight = gaussian_nodes(centre, sd)
+        pull = -rule.gradient(t, y)
+        first.append(float(weight @ pull))
+        second.append(float(weight @ pull**2))
+        total += share * first[-1]
+        classes[y] += share * first[-1]
+        tilt += share * float(weight @ rule.slope(t))
+    whole = max(map(abs, classes.values())) <= max(abs(balance), abs(tilt))
+    return Pulls(first, second, total if whole else balance - tilt)
 
 
 def block_length(L: int, d: int) -> int:
@@ -131,9 +166,10 @@ def take_steps(
     w, b = w / n, b / n
     if not np.isfinite(w).all():
         raise ValueError("X is not allowed: its tokens must be finite numbers")
-    query = np.zeros(len(w))
+    query, again = np.zeros(len(w)), 0
     for block in blocks():
         X, y = block[:2]
+        again += len(y)
         scores = X @ w
         means = scores.mean(axis=1)
         pull = rule.gradient(means + b, y)[:, None] * (scores - means[:, None])
@@ -141,4 +177,9 @@ def take_steps(
         query += pull.ravel() @ X.reshape(-1, len(w))
         if watch is not None:
             watch(pull, block)
+    if again != n:
+        raise ValueError(
+            f"X is not allowed: it gave {n} samples and then {again}; X() must give the same "
+            "blocks each time it is called"
+        )
     return TwoSteps(w, b, query)

@@ -16,9 +16,8 @@ from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
 from .model import SparseTokens, Tokens, check_model
-from .quadrature import gaussian_nodes
 from .records import Alignment
-from .steps import step_rule
+from .steps import mean_pulls, step_rule
 from .validation import check_array, check_choice, check_integer, check_is, check_real, check_rng
 
 Array = np.ndarray
@@ -72,6 +71,18 @@ class TokenNoise:
         return Z
 
 
+def _checked(noise: TokenNoise | None) -> TokenNoise:
+    return TokenNoise() if noise is None else check_is("noise", noise, TokenNoise)
+
+
+def _needles(model: SparseTokens, counts: Array | None) -> Array:
+    """The equally likely numbers of needles."""
+    if counts is None:
+        return np.array([model.R])
+    wanted = check_array("counts", counts, "k").tolist()
+    return np.array([check_integer("counts", count, 0, model.L) for count in wanted])
+
+
 def sample_bags(
     model: SparseTokens,
     n: int,
@@ -90,7 +101,8 @@ def sample_bags(
     noise : the law of the noise (default: white and Gaussian)
     directions : K; each needle points along one of K orthonormal directions at random, whose sum is
         √K ξ with ξ = 1/√d
-    counts : numbers of needles; each positive bag draws its R from them (default: `model.R`)
+    counts : numbers of needles in [0, L]; each positive bag draws its R from them (default:
+        `model.R`)
 
     Examples
     --------
@@ -99,14 +111,12 @@ def sample_bags(
     >>> X.shape, where.sum(axis=1).tolist() == (y > 0).tolist()
     ((6, 10, 8), True)
     """
-    m, noise = check_model(model), TokenNoise() if noise is None else noise
-    noise = check_is("noise", noise, TokenNoise)
+    m, noise = check_model(model), _checked(noise)
     d = check_integer("d", d, 1)
     K = check_integer("directions", directions, 1, d)
+    needles = _needles(m, counts)
     y = m.sample_labels(n, rng)
-    R = np.full(n, m.R)
-    if counts is not None:
-        R = rng.choice(check_array("counts", counts, "k").astype(int), size=n)
+    R = np.full(n, m.R) if counts is None else rng.choice(needles, size=n)
     rank = np.argsort(np.argsort(rng.random((n, m.L)), axis=1), axis=1)
     where = (rank < R[:, None]) & (y > 0)[:, None]
     X = noise.sample(n, m.L, d, rng)
@@ -193,10 +203,12 @@ def predict_noisy_alignment(
     """The alignment of two steps with ξ (the mean direction, if there are several).
 
     As in `utils.alignment.predict_alignment`, with ω̂² = wᵀΣw = ω²φ₁ + (ρ²−ω²)φ₂ in place of ρ² in
-    the noise of scores and query, the echo BΣw, and
+    the noise of scores and query, the echo (B/L) Σw in place of (B/L) w, and
 
         |noise|² = ((L−1)M ω̂²Γ₂ + θ²R̄ω²Γ₂₊)/(α₀L²),   M = ((L−1)Eσ⁴ + 1)/L.
 
+    In the record `signal` is the coefficient of ξ; `echo` = Bω̂²/(Lρ) what the echo has along ŵ,
+    with its sign; `noise` the length of the rest, the noise and what the echo has across ŵ.
     K directions act as θ/√K; a random R enters through E R and E R̄. Chapter 9, prop-9-noise.
 
     Parameters
@@ -215,10 +227,10 @@ def predict_noisy_alignment(
     >>> print(f"{white:.3f} {heavy:.3f}")
     0.906 0.839
     """
-    m, noise = check_model(model), TokenNoise() if noise is None else noise
+    m, noise = check_model(model), _checked(noise)
     alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(loss, lr_w, lr_b)
     L, theta = m.L, m.theta / math.sqrt(check_integer("directions", directions, 1))
-    needles = np.array([m.R]) if counts is None else check_array("counts", counts, "k")
+    needles = _needles(m, counts)
     size = noise.fourth if fourth is None else check_real("fourth", fourth, 1)
     phi = {k: noise.phi(d, k) for k in (1, 2, 3)}
     share = {1: m.pi, -1: 1 - m.pi}
@@ -226,27 +238,30 @@ def predict_noisy_alignment(
     along = rule.lr_w * m.pi * rule.start[1] * theta * needles.mean() / L
     across2 = rule.lr_w**2 * sum(share[y] * rule.start[y] ** 2 for y in share) / (alpha0 * L)
     seen2 = along**2 * phi[1] + across2 * phi[2]
-    first, second = 0.0, 0.0
-    A = power = 0.0
+    groups, excess = [], []
     for y in share:
         for R in needles:
             centre = rule.lr_w * rule.start[y] / (alpha0 * L) + rule.lr_b * balance
-            t, weight = gaussian_nodes(
-                centre + (y > 0) * theta * R * along / L, math.sqrt(seen2 / L)
-            )
-            pull, part = -rule.gradient(t, y), share[y] / len(needles)
-            first += part * float(weight @ pull)
-            second += part * float(weight @ pull**2)
-            if y > 0:
-                excess = theta**2 * R * (L - R) / L
-                A += part * excess * float(weight @ pull)
-                power += part * excess * along**2 * float(weight @ pull**2)
-    B = (L - 1) * first
+            centre += (y > 0) * theta * R * along / L
+            groups.append((y, share[y] / len(needles), centre))
+            excess.append((y > 0) * theta**2 * R * (L - R) / L)
+    pulls = mean_pulls(rule, groups, balance, math.sqrt(seen2 / L))
+    second = A = power = 0.0
+    for (_, part, _), lift, g1, g2 in zip(groups, excess, *pulls[:2], strict=True):
+        second += part * g2
+        A += part * lift * g1
+        power += part * lift * along**2 * g2
+    B = (L - 1) * pulls.mean
     spread = math.sqrt(((L - 1) * ((L - 1) * size + 1) / L * seen2 * second + power) / alpha0)
     overlap = (A + B * phi[1]) * along / L
     echo2 = B**2 * (along**2 * phi[2] + across2 * phi[3])
     norm2 = (A * along) ** 2 + 2 * A * B * along**2 * phi[1] + echo2 + spread**2
+    readout2 = along**2 + across2
+    # |Σw|²|w|² − (wᵀΣw)², without a difference of large numbers
+    stray = along**4 * (phi[2] - phi[1] ** 2) + across2**2 * (phi[3] - phi[2] ** 2)
+    stray += along**2 * across2 * (phi[2] + phi[3] - 2 * phi[1] * phi[2])
+    rest = math.hypot(spread, B * math.sqrt(max(stray, 0.0) / readout2))
     return Alignment.of(
         along, math.sqrt(across2), overlap, math.sqrt(norm2) / L,
-        A / L * along, math.sqrt(echo2) / L, spread / L,
+        A / L * along, B * seen2 / (L * math.sqrt(readout2)), rest / L,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """More than two steps: rounds of gradient steps on readout and query, on fresh data or the same.
 
-The literal recipe is unstable from the third step on, since the length of the query and the
-intercept run away. Here a step only turns: the intercept is solved so that the pulls γ̄ = y₊ − n₊/n
+The literal recipe is unstable from the third step on, since the length of the query runs away.
+Here a step only turns: the intercept is solved so that the pulls γ̄ = y₊ − n₊/n
 add up to zero, as at the start, and the query is set back to sharpness T. A round is
 
 - "readout": w = Σ γ̄_i X_iᵀ s_i with s = softmax(Xq), then q = T w/|w|; one step;

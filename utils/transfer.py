@@ -98,11 +98,12 @@ def _checked(law: Any, test: Any) -> tuple[FeatureLaw, FeatureLaw]:
             f"test = {test.name!r} with cos = {test.cos:g} is not allowed: test must have the "
             f"query of law, cos = {law.cos:g}"
         )
-    if law.copies != 1 or test.copies != 1:
-        raise ValueError(
-            f"law = {law.name!r} is not allowed: law must not be vectorized, whose readout has one "
-            "weight for each place"
-        )
+    for name, given in (("law", law), ("test", test)):
+        if given.copies != 1:
+            raise ValueError(
+                f"{name} = {given.name!r} is not allowed: {name} must not be vectorized, whose "
+                "readout has one weight for each place"
+            )
     return law, test
 
 
@@ -148,10 +149,7 @@ def _trained(law: FeatureLaw, alpha: float, lam: float, loss: str) -> OrderParam
 def _applied(
     o: OrderParameters, law: FeatureLaw, test: FeatureLaw, fine: bool, intercept: str
 ) -> Transfer:
-    y, a, c, r, weight = test.points if fine else test.nodes
-    mu = law.cos * o.nu + math.sqrt(1 - law.cos**2) * o.kappa
-    mean = test.theta * a * mu + c * o.nu + o.bias
-    scores = Scores(y, mean, r * math.hypot(o.kappa, o.rest), weight)
+    scores = test.limit_scores(*o.overlaps(law.cos), o.bias, fine=fine)
     return judge(scores, o.bias, intercept, test.pi)
 
 

@@ -16,6 +16,7 @@ from scripts.run_notebooks import ROOT
 def test_every_module_is_checked_by_tests_and_not_by_doctests_alone() -> None:
     assert check.tests_of("laws") == ["tests/utils/test_laws.py", "utils/laws.py"]
     assert "tests/utils/test_beyond.py" in check.tests_of("transfer")
+    assert "tests/utils/test_steps.py" in check.tests_of("alignment")  # where mutants send it
     assert check.tests_of("agreement_table")[0] == "tests/utils/test_agreement.py"
     first = {path.stem: check.tests_of(path.stem)[0] for path in (ROOT / "utils").glob("[!_]*.py")}
     without = {name for name, file in first.items() if not file.startswith("tests/")}

@@ -21,7 +21,7 @@ PAGES = toc_pages()
 OTHERS = ["search", "api/laws", "api/sweep"]  # not in the file of contents; two pages of modules
 SEEN = [*PAGES, *(name for name in OTHERS if (HTML / f"{name}.html").exists())]
 CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
-LONG = ("pdf", "whole", "reader", "lab", "others")  # groups of tests that take half a minute or more
+LONG = ("pdf", "whole", "reader", "lab", "others")  # groups that take half a minute or more
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

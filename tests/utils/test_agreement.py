@@ -165,7 +165,30 @@ def test_no_spread_is_too_small_for_statistics(scale):
     assert refused(0.0, scale * np.ones(3))
 
 
+def test_a_measured_theory_adds_its_own_error():
+    """Two joint standard errors are two in Welch's law; without the theory's they would be four."""
+    rng = np.random.default_rng(3)
+    trials, more = rng.normal(size=20), rng.normal(size=20)
+    (whole, error), own = extrapolate((10, 20), [trials, more]), trials.std(ddof=1) / 20**0.5
+    forms = [
+        (trials.mean(), own, {"simulations": trials}),
+        (whole, error, {"simulations": [trials, more], "sizes": (10, 20)}),
+        (0.3, 0.2, {"simulations": OracleError(0.3, 0.2)}),
+    ]
+    for mean, spread, options in forms:
+        theory = OracleError(float(mean - 4 * spread), float(3**0.5 * spread))
+        z = agree(theory, claim="measured", **options)["value"].z
+        assert 1.7 < z <= 2.0 + 1e-9
+        assert agree(float(theory), claim="forgotten", false_alarm=1e-9, **options)["value"].z > 2.9
+    degrees = 16 * 19  # (1 + 3)² over 1²/19
+    expected = stats.norm.isf(stats.t.sf(2, degrees))
+    measured = OracleError(float(trials.mean() - 4 * own), float(3**0.5 * own))
+    assert agree(measured, trials, claim="welch")["value"].z == pytest.approx(expected)
+
+
 def test_exact_is_asked_of_every_trial():
+    with pytest.raises(ValueError, match=r"exact = 1\.0 is not allowed"):
+        agree(1.0, [[1.0, 5.0], [1.0, 5.0]], sizes=(10, 20), exact=1.0, claim="vacuous")
     assert not refused(1.0, [1.0, 1.0 + 9e-7], exact=1e-6)
     assert refused(1.0, [1.0 - 2e-6, 1.0 + 2e-6], exact=1e-6)  # the mean alone would pass
     assert not refused(100.0, [100.0, 100.0 + 9e-5], exact=1e-6)

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from utils.agreement import agree
+from utils.agreement import AgreementError, agree
 from utils.asymptotics import (
     OrderParameters,
     learning_curve,
@@ -235,7 +235,7 @@ def test_vectorized_is_pooled_at_a_tenth_of_ratio_and_ridge(loss):
         wide = predict_readout(vectorized(MODEL), alpha, lam, loss=loss)
         narrow = predict_readout(pooled(MODEL), alpha / MODEL.L, lam / MODEL.L, loss=loss)
         for number in ("test_error", "train_loss", "train_error", "bias"):
-            assert getattr(wide, number) == pytest.approx(getattr(narrow, number), rel=1e-8)
+            assert getattr(wide, number) == pytest.approx(getattr(narrow, number), rel=1e-8, abs=0)
 
 
 def test_training_loss_vanishes_below_capacity_and_not_above():
@@ -330,12 +330,15 @@ def test_theory_meets_simulation(laws, name, loss, alpha, lam):
     law, d = laws[name], 400
     trials = [
         simulate_readout(law, d, alpha, lam, np.random.default_rng([7, k]), loss=loss)
-        for k in range(10)
+        for k in range(40)
     ]
     theory = predict_readout(law, alpha, lam, loss=loss)
     rare = theory.train_error < 2e-3  # too few errors in training for a t-test
     fields = [number for number in NUMBERS if not (rare and number == "train_error")]
     agree(theory, trials, claim="readout-test", fields=fields, false_alarm=FALSE_ALARM)
+    more = predict_readout(law, 1.2 * alpha, lam, loss=loss)
+    with pytest.raises(AgreementError):
+        agree(more, trials, claim="more-samples", fields=fields, false_alarm=FALSE_ALARM)
 
 
 @pytest.mark.slow
@@ -348,12 +351,13 @@ def test_vectorized_theory_is_met_in_the_limit_of_large_dimension(laws, loss):
     def trial(d: int, k: int) -> Readout:
         return simulate_readout(law, d, alpha, lam, np.random.default_rng([d, k]), loss=loss)
 
-    agree(
-        predict_readout(law, alpha, lam, loss=loss),
-        [[trial(d, k) for k in range(20)] for d in sizes],
-        sizes=sizes, fields=["test_error", "train_loss", "signal", "norm", "bias"],
-        claim="readout-vectorized", false_alarm=FALSE_ALARM,
-    )  # fmt: skip
+    trials = [[trial(d, k) for k in range(20)] for d in sizes]
+    fields = ["test_error", "train_loss", "signal", "norm", "bias"]
+    options = {"sizes": sizes, "fields": fields, "false_alarm": FALSE_ALARM}
+    agree(predict_readout(law, alpha, lam, loss=loss), trials, claim="vectorized", **options)
+    more = predict_readout(law, 1.2 * alpha, lam, loss=loss)
+    with pytest.raises(AgreementError):
+        agree(more, trials, claim="more-samples", **options)
 
 
 @pytest.mark.false_alarm(1e-05)
@@ -363,10 +367,13 @@ def test_without_intercept_theory_meets_simulation(laws):
         simulate_readout(
             laws["attention"], 400, 1.5, 0.05, np.random.default_rng([9, k]), intercept=False
         )
-        for k in range(10)
+        for k in range(20)
     ]
     fields = ["test_error", "train_loss", "signal", "norm"]
     agree(theory, trials, claim="readout-no-intercept", fields=fields, false_alarm=FALSE_ALARM)
+    more = predict_readout(laws["attention"], 1.8, 0.05, intercept=False)
+    with pytest.raises(AgreementError):
+        agree(more, trials, claim="more-samples", fields=fields, false_alarm=FALSE_ALARM)
 
 
 @pytest.mark.slow

@@ -74,6 +74,18 @@ def test_what_is_no_bag_is_refused(X: object) -> None:
         as_bags(X)
 
 
+@pytest.mark.parametrize(
+    "starts", [[0, 1, 1, 3], [0, 2, 1, 3], [1, 3], [0, 2], [0, 4], [0.0, 3.0], [[0, 3]], [], 3]
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_starts_that_cut_no_bags_are_refused(starts: object, sparse: bool) -> None:
+    """An empty bag too: a sum by `reduceat` would give it the first token of the next."""
+    tokens = csr_array(np.eye(3)) if sparse else np.eye(3)
+    with pytest.raises(ValueError, match=r"^starts = .* rising from 0 to 3"):
+        Bags(tokens, np.array(starts))
+    assert Bags(tokens, np.array([0, 1, 3])).sizes.tolist() == [1, 2]
+
+
 def test_the_query_is_that_of_two_steps_where_lengths_agree() -> None:
     rng = np.random.default_rng(1)
     X, y, _ = SparseTokens(L=7, R=2, theta=3.0, pi=0.3).sample(90, 6, rng)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from utils import token_noise
+from utils import chance, steps
 from utils.agreement import AgreementError, agree
 from utils.alignment import predict_alignment, simulate_alignment
 from utils.asymptotics import predict_readout
@@ -17,7 +17,7 @@ from utils.quadrature import gaussian_nodes
 from utils.readout import fit_readout
 from utils.recurrence import gated_weights, recurrence_error, softmax_gates
 from utils.separation import oracle_error
-from utils.steps import two_steps
+from utils.steps import step_rule, take_steps, two_steps
 from utils.token_noise import (
     TokenNoise,
     heavy_error,
@@ -59,6 +59,28 @@ def test_the_law_of_the_cosine_in_long_bags(name):
     if name in ("loud", "square"):
         with pytest.raises(AgreementError):
             agree(predict_alignment(model, 2.0, **options).query_cos, s, claim="fixed")
+
+
+@pytest.mark.false_alarm(1e-5)
+def test_the_power_of_noise_alone(monkeypatch):
+    """Without signal (R = L) or imbalance noise alone turns the query, half of it g₂ and half g₃.
+
+    Either missing or 20 % too strong is refused.
+    """
+    model, d = SparseTokens(L=4, R=4, theta=0.8, pi=0.5), 300
+    options = {"lr_w": 0.01, "lr_b": 4.0}
+    rng, normals, told = np.random.default_rng(17), chance._normals(), {"false_alarm": 1e-5}
+    runs = (simulate_alignment(model, d, 1.0, rng, **options) for _ in range(10_000))
+    square = np.array([run.query_cos**2 for run in runs])
+
+    def power(factors):
+        monkeypatch.setattr(chance, "_normals", lambda: np.array(factors)[:, None] * normals)
+        return predict_chance(model, d, 1.0, **options).power
+
+    agree(power([1, 1, 1, 1]), square, claim="power-of-noise", **told)
+    for wrong in ([1, 1, 0, 1], [1, 1, 1, 0], [1, 1, 1.2, 1], [1, 1, 1, 1.2]):
+        with pytest.raises(AgreementError):
+            agree(power(wrong), square, claim="power-of-noise-corrupted", **told)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square"])
@@ -136,8 +158,12 @@ def test_transfer_refuses():
     for other in (attention(PAPER, temperature=2.0, cos=0.7), pooled(PAPER)):
         with pytest.raises(ValueError, match="query of law"):
             predict_transfer(law, other, 1.0, 0.1)
-    with pytest.raises(ValueError, match="vectorized"):
-        predict_transfer(vectorized(PAPER), vectorized(PAPER), 1.0, 0.1)
+    for law_, test, name in (
+        (vectorized(PAPER), pooled(PAPER), "law = 'vectorized'"),
+        (pooled(PAPER), vectorized(PAPER), "test = 'vectorized'"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} .* must not be vectorized"):
+            predict_transfer(law_, test, 1.0, 0.1)
     with pytest.raises(ValueError, match="intercept = 'no'"):
         judge(law.scores(np.ones(3), 0.0, np.random.default_rng(0)), 0.0, "no", 0.5)
 
@@ -193,7 +219,7 @@ def test_the_second_step_knows_how_a_token_varies_along_the_first(decay, monkeyp
         widths.append(width)
         return gaussian_nodes(centre, width)
 
-    monkeypatch.setattr(token_noise, "gaussian_nodes", spy)
+    monkeypatch.setattr(steps, "gaussian_nodes", spy)
     model, d, law = SparseTokens(4, 1, 2.0, 0.45), 400, {"noise": TokenNoise(decay=decay)}
     predict_noisy_alignment(model, d, 1.0, **law)
     given, rng, found = model.L * widths[0] ** 2, np.random.default_rng(6), []
@@ -212,8 +238,67 @@ def test_white_noise_is_the_model_of_the_book():
         model = SparseTokens(L=12, R=3, theta=2.0, pi=pi)
         options = {"loss": loss, "lr_b": lr_b}
         ours = predict_noisy_alignment(model, 50, 1.5, **options)
-        assert ours.query_cos == pytest.approx(predict_alignment(model, 1.5, **options).query_cos)
-        assert ours.echo == pytest.approx(abs(predict_alignment(model, 1.5, **options).echo))
+        limit = predict_alignment(model, 1.5, **options)
+        for name in ("query_cos", "signal", "echo", "noise", "query_norm", "query_overlap"):
+            assert getattr(ours, name) == pytest.approx(getattr(limit, name), rel=1e-12), name
+
+
+@pytest.mark.parametrize("counts", [None, np.array([1, 1, 1])])
+def test_a_faint_echo_of_long_bags_keeps_its_digits(counts):
+    """At L = 10⁹ the mean pulls of two equal classes cancel but for −θω/(8L)."""
+    model, L = SparseTokens(L=10**9, R=1, theta=100.0, pi=0.5), 10**9
+    limit = predict_alignment(model, 2.0)
+    left = -model.theta * limit.readout_cos * limit.readout_norm / (8 * L)
+    expected = (L - 1) / L * left * limit.readout_norm
+    for found in (limit, predict_noisy_alignment(model, 50, 2.0, counts=counts)):
+        assert found.echo == pytest.approx(expected, rel=1e-9, abs=0)
+    rare = SparseTokens(L=30, R=1, theta=1.0, pi=0.45)
+    assert predict_noisy_alignment(rare, 50, 3.0, counts=counts).echo < 0
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-5)
+def test_echo_and_noise_in_correlated_coordinates():
+    """Along and across w⁽¹⁾ on literal tokens; refused: white noise, a fifth more of either."""
+    model, d, law = SparseTokens(4, 1, 3.0, 0.75), 400, {"noise": TokenNoise(decay=0.4)}
+    rule, told, found = step_rule("logistic", 0.5, 0.0), {"fields": ["echo", "noise"]}, []
+    for k in range(150):
+        bags, pulls = sample_bags(model, d, d, np.random.default_rng([7, k]), **law), []
+        w, _, q = take_steps(lambda b=bags: [b], rule, lambda g, b, p=pulls: p.append(g[b.where]))
+        off = q - model.theta * np.concatenate(pulls).sum() / np.sqrt(d)
+        echo = off @ w / np.linalg.norm(w)
+        found.append({"echo": echo, "noise": np.sqrt(off @ off - echo**2)})
+    theory, white = (predict_noisy_alignment(model, d, 1.0, lr_b=0.0, **x) for x in (law, {}))
+    agree(theory, found, claim="coloured-echo", false_alarm=1e-5, **told)
+    for wrong in (
+        {"echo": 1.2 * theory.echo, "noise": theory.noise},
+        {"echo": theory.echo, "noise": 1.2 * theory.noise},
+        white,
+    ):
+        with pytest.raises(AgreementError):
+            agree(wrong, found, claim="coloured-echo-corrupted", false_alarm=1e-5, **told)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [{"counts": [50]}, {"counts": [1.9]}, {"counts": [1, -3]}, {"counts": []}, {"noise": "x"}],
+)
+def test_needles_and_noise_that_no_bag_can_hold_are_refused(law):
+    (name,) = law
+    model, rng = SparseTokens(L=10, R=1, theta=3.0, pi=0.5), np.random.default_rng(0)
+    for call in (
+        lambda: sample_bags(model, 4, 5, rng, **law),
+        lambda: predict_noisy_alignment(model, 5, 1.0, **law),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name} .*is not allowed"):
+            call()
+
+
+def test_less_than_one_sample_is_refused():
+    for call in (chance_cosines, predict_chance):
+        with pytest.raises(ValueError, match=r"^alpha0 = 0.1 is not allowed: alpha0·d = 0.3 "):
+            call(PAPER, 3, 0.1)
+    assert np.isfinite(predict_chance(PAPER, 3, 0.34).query_cos)
 
 
 @pytest.mark.false_alarm(1e-6)

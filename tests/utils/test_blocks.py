@@ -1,6 +1,6 @@
 """Whatever is computed in blocks of bounded memory is what it is in one piece, in every block.
 
-The blocks of `alignment`, `laws`, `separation` and of the gradient of `training_batch` are tested
+The blocks of `laws`, `separation`, `steps` and of the gradient of `training_batch` are tested
 beside these modules. Where a block draws, the same is drawn here by hand, block after block.
 """
 

@@ -89,20 +89,35 @@ def test_area_theorem(L, R):
     bag = channel(L, R)
     area = R * bag.end**2 / 2 - float(bag.free(bag.end**2))
     assert area == pytest.approx(log_subsets(L, R), rel=1e-4)
-    assert math.exp(float(bag.log_weight(0.0))) == pytest.approx(R / L, rel=1e-9)
+    assert math.exp(float(bag.log_weight(0.0))) == pytest.approx(R / L, rel=1e-9, abs=0)
 
 
 @pytest.mark.slow
 @pytest.mark.false_alarm(7e-6)
 @pytest.mark.parametrize(
     "model",
-    [SparseTokens(300, 45, 1.0, 0.5), SparseTokens(60, 50, 0.4, 0.3)],
+    [SparseTokens(300, 45, 0.5, 0.5), SparseTokens(60, 50, 0.25, 0.4)],
     ids=str,
 )
-def test_bayes_error_of_many_needles(model):
+def test_bayes_error_of_many_needles(model, monkeypatch):
+    """The mean over 16 nets is that of drawn bags, and our net is near it.
+
+    One net is 1.5 % off, their mean and the simulation 0.4 % each: |z| < 5 refuses what is 7 % off.
+    (The 16 nets make 0.4 of the variance: Student's law with some 90 degrees, 3·10⁻⁶.)
+    """
     simulated = oracle_error("bayes", model, rng=np.random.default_rng(3), trials=4000)
-    error = float(bayes_error(model, model.theta))
-    assert error == pytest.approx(simulated.error, abs=4.5 * simulated.standard_error + 0.005)
+    ours, sobol = float(bayes_error(model, model.theta)), crowd.qmc.Sobol
+    monkeypatch.setattr(posterior, "_bags", posterior._bags.__wrapped__)
+    nets = []
+    for seed in range(100, 116):
+        monkeypatch.setattr(crowd.qmc, "Sobol", lambda d, rng, seed=seed: sobol(d, rng=seed))
+        nets.append(float(bayes_error(model, model.theta)))
+    mean = np.mean(nets)
+    error = math.hypot(simulated.standard_error, np.std(nets, ddof=1) / 4)
+    assert abs(mean - simulated.error) < 5 * error
+    for share in (0.93, 1.07):
+        assert abs(share * mean - simulated.error) > 5 * error
+    assert ours == pytest.approx(mean, rel=0.08)
 
 
 @pytest.mark.parametrize(("L", "R"), [(10**6, 30_000), (10**6, 999_999), (10**12, 60)])

@@ -10,6 +10,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_ndtr, logsumexp, ndtr, softmax
 
 from utils import detection
@@ -22,7 +24,7 @@ from utils.detection import (
     sample_haystack,
 )
 from utils.model import SparseTokens
-from utils.oracle import OracleError
+from utils.oracle import OracleError, two_gaussians
 from utils.records import ConvergenceError
 from utils.separation import critical_theta, oracle_error
 
@@ -138,6 +140,90 @@ def test_without_sharpness_the_law_is_pooling():
         assert law.error == pytest.approx(pooled.error, rel=1e-4)
 
 
+def gaussian_law(L, R, theta, tau, pi, *, second=1.0, still=False) -> float:
+    """Straws and needles enter by mean and variance of e^{τh}(h − τ), here by quadrature.
+
+    `second` multiplies the second moment of a needle, `still` leaves positives the variance 1.
+    """
+
+    def moment(k: int, height: float) -> float:
+        def term(h: float) -> float:
+            return (math.exp(tau * h) * (h - tau)) ** k * math.exp(-((h - height) ** 2) / 2)
+
+        center = height + k * tau
+        return quad(term, center - 12, center + 12, limit=500)[0] / math.sqrt(2 * math.pi)
+
+    unit = math.sqrt(L * moment(2, 0.0))
+    m, v = moment(1, theta) / unit, second * moment(2, theta) / unit**2
+    spread = 1.0 if still else math.sqrt(1 - R / L + R * (v - m**2))
+
+    def risk(s: float) -> float:
+        return pi * ndtr((s - R * m) / spread) + (1 - pi) * ndtr(-s)
+
+    best = minimize_scalar(risk, bounds=(-4, 6), method="bounded", options={"xatol": 1e-9})
+    return float(best.fun)
+
+
+@pytest.mark.parametrize(
+    ("L", "R", "theta", "tau", "pi"),
+    [(50, 2, 3.0, 0.2, 0.5), (40, 10, 0.6, 0.5, 0.3), (10**4, 140, 1.2, 1.0, 0.6)],
+)
+def test_the_crowd_law_has_the_variance_of_straws_and_needles(L, R, theta, tau, pi):
+    found = predict_haystack_error(L, R, theta, tau=tau, pi=pi).error
+    assert found == pytest.approx(gaussian_law(L, R, theta, tau, pi), abs=1e-7)
+    for wrong in ({"second": 1.05}, {"still": True}):
+        assert abs(found - gaussian_law(L, R, theta, tau, pi, **wrong)) > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+def test_the_variance_of_needles_is_seen_in_few_tokens():
+    """Two needles among 50 tokens, one by one; the law itself is 0.0005, one error bar, too low.
+
+    So |z| < 6, and an error of this law that leaves out the variance is 20 error bars away.
+    """
+    where, tau, n = (50, 2, 3.0), 0.2, 250_000
+    law = predict_haystack_error(*where, tau=tau)
+    h, risk = np.random.default_rng(14).standard_normal((n, 50)), np.zeros(n)
+    for positive in (False, True):
+        h[:, :2] += 3.0 * positive
+        weight = np.exp(tau * h)
+        score = (weight * h).sum(axis=1) / weight.sum(axis=1)
+        risk += 0.5 * ((score > law.threshold) != positive)
+
+    def z(error: float) -> float:
+        return abs(z_of_share(risk, error))
+
+    assert z(law.error) < 6
+    for wrong in ({"second": 1.2}, {"still": True}):
+        assert z(gaussian_law(*where, tau, 0.5, **wrong)) > 10
+
+
+def test_the_crowd_law_takes_any_strength_within_reach_and_refuses_the_others():
+    assert predict_haystack_error(50, 50, 0.2, tau=0.0).error == pytest.approx(
+        two_gaussians(0.2 * math.sqrt(50), 0.5).error, abs=1e-7
+    )
+    for theta, tau in ((17.0, None), (1e4, 0.0), (12.0, 24.0), (0.0, 24.0)):
+        for L, R in ((1e300, 1e300), (1e300, 1), (2, 1)):
+            assert 0 <= predict_haystack_error(L, R, theta, tau=tau).error <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"R": 100}, r"R = 100 is not allowed: .* in \[1, 10\]"),
+        ({"pi": 0}, "pi = 0 is not allowed"),
+        ({"pi": 1}, "pi = 1 is not allowed"),
+        ({"theta": 40.0}, r"theta = 40.0 at tau = 40.0 is not allowed: 2τθ and τ²"),
+        ({"theta": 0.1, "tau": 40.0}, r"theta = 0.1 at tau = 40.0 is not allowed: 2τθ and τ²"),
+        ({"theta": 1e5, "tau": 0.0}, r"theta = 100000.0 is not allowed"),
+    ],
+)
+def test_the_crowd_law_names_what_it_refuses(changed, message):
+    with pytest.raises(ValueError, match=message):
+        predict_haystack_error(**{"L": 10, "R": 2, "theta": 1.0, **changed})
+
+
 @pytest.mark.slow
 @pytest.mark.false_alarm(7e-6)
 def test_the_likelihood_ratio_is_next_to_bayes():
@@ -156,6 +242,34 @@ def test_a_threshold_is_judged_on_trials_it_was_not_chosen_on():
     """Among few trials the least error of a half lies below the error on the other half."""
     bags = sample_haystack(1000, 30, 100, np.random.default_rng(11))
     assert haystack_error("attention", 0.3, bags, tau=1.0).optimism > 0.005
+
+
+@pytest.mark.false_alarm(1e-6)
+def test_the_standard_error_knows_of_the_chosen_threshold():
+    """10⁴ experiments: Var(error) over the mean squared standard error is 0.96, to 0.015.
+
+    Of the risks alone it would be 1.35; and standard errors that are 15 % off are refused.
+    """
+    generator, runs, alone = np.random.default_rng(16), [], []
+    for _ in range(10_000):
+        silent, signal = generator.standard_normal((2, 100))
+        runs.append(detection._chosen_error(silent, signal + 3, 0.5, 1.0))
+        alone.append(runs[-1].standard_error ** 2 - 0.2 * runs[-1].optimism ** 2)
+    reached = np.var([run.error for run in runs], ddof=1)
+    ratio = reached / np.mean([run.standard_error**2 for run in runs])
+    assert 0.88 < ratio < 1.12 < ratio / 0.85**2
+    assert ratio / 1.15**2 < 0.88 and reached / np.mean(alone) > 1.2
+
+
+@pytest.mark.parametrize("kind", ["attention", "likelihood"])
+@pytest.mark.parametrize("pi", [0.1, 0.45, 0.5, 0.55, 0.9])
+def test_needles_without_strength_leave_the_guess_of_the_prior(kind, pi):
+    """Every positive score is that of its negative, and every likelihood ratio is one."""
+    bags = sample_haystack(1000, 30, 101, np.random.default_rng(17))
+    run = haystack_error(kind, 0.0, bags, pi=pi)
+    assert run.error == pytest.approx(min(pi, 1 - pi), abs=1e-12)
+    assert run.optimism == pytest.approx(0, abs=1e-12) and run.standard_error < 1e-12
+    assert pi == 0.5 or run.threshold == (-math.inf if pi > 0.5 else math.inf)
 
 
 @pytest.mark.false_alarm(7e-6)

@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 import utils.estimation as module
 from utils.agreement import AgreementError, agree
 from utils.assumptions import check_bags, whiten
-from utils.estimation import CLEAR, _auc, _distance, _mixture, estimate
+from utils.estimation import CLEAR, _auc, _distance, _mixture, _training_error, estimate
 from utils.model import SparseTokens
 
 MODEL = SparseTokens(L=30, R=2, theta=4.0, pi=0.3)
@@ -151,6 +151,29 @@ def test_pieces_against_their_definitions():
     assert gain > 1000
     shifted = rng.standard_normal(100_000) + 0.3  # as if every token were a needle
     assert abs(_mixture(shifted)[2]) < CLEAR
+
+
+@pytest.mark.parametrize(("delta", "d", "nu"), [(0.3, 30, 0.02), (1.5, 30, 0.02), (0.7, 300, 0.1)])
+def test_the_error_of_training_is_the_slope_of_the_auc(delta, d, nu):
+    """The AUC is Φ(δ⟨w, ξ⟩/(√2|w|)): its derivative in ⟨w, ξ⟩, times √ν."""
+
+    def auc(along):
+        return norm.cdf(delta * along / np.sqrt(2 * (delta**2 + d * nu)))
+
+    step = 1e-5
+    slope = (auc(delta + step) - auc(delta - step)) / (2 * step)
+    found = _training_error(float(auc(delta)), d, nu)
+    assert found == pytest.approx(slope * np.sqrt(nu), rel=1e-8, abs=0)
+    assert _training_error(0.4, d, nu) == 0
+
+
+def test_the_error_of_training_widens_the_interval(monkeypatch):
+    """The two parts of the AUC's error, 0.03 and 0.04, add up in squares."""
+    monkeypatch.setattr(module, "_training_error", lambda *_: 0.04)
+    monkeypatch.setattr(module, "_pooled_auc", lambda *_: (0.7, 0.03, 0.02))
+    X, y, _ = MODEL.sample(200, 30, np.random.default_rng(7))
+    ends = tuple(_distance(0.7 + side * 1.96 * 0.05, 30 * 0.02) for side in (-1, 1))
+    assert estimate(X, y).delta_interval == pytest.approx(ends, rel=1e-12)
 
 
 def test_whitening_leaves_unit_noise():

@@ -80,20 +80,11 @@ def test_stored_estimates_are_drawn_as_they_are():
     assert error.tolist() == [0.5, 0.25]
 
 
-def test_band_spans_one_standard_error_either_side():
-    _, ax = figures.panels()
-    figures.band(ax, [0, 1], [[1.0, 3.0], [4.0, 4.0]], model="bayes")
-    heights = ax.collections[0].get_paths()[0].vertices[:, 1]
-    assert heights.min() == 1
-    assert heights.max() == 4
-
-
-@pytest.mark.parametrize("draw", [figures.simulation, figures.band])
-def test_single_trials_have_no_error(draw):
+def test_single_trials_have_no_error():
     _, ax = figures.panels()
     for values in ([[1.0], [2.0, 3.0]], [1.0, 2.0]):
         with pytest.raises(ValueError, match="2 trials"):
-            draw(ax, [1, 2], values)
+            figures.simulation(ax, [1, 2], values)
 
 
 def test_unknown_models_are_refused():

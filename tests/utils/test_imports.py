@@ -19,9 +19,12 @@ ASIDE = {"agreement", "agreement_table", *RUN, "figures"}  # know nothing of the
 
 
 def imported(path: Path) -> set[str]:
-    """The modules of `utils` that a file imports; absolute imports of it are not allowed."""
+    """The modules of `utils` that a file imports, relatively; not those of type hints alone."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    hints = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    tree.body = [node for node in tree.body if node not in hints]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             assert not any(alias.name.split(".")[0] == "utils" for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -42,6 +45,21 @@ def test_imports_point_one_way(name):
         return
     allowed = set(FLOW[: FLOW.index(name)]) if name in FLOW else set(FILES) - ASIDE
     assert imported(FILES[name]) <= allowed, f"{name} imports what stands to its right"
+
+
+def ancestors(name: str, graph: dict[str, set[str]], above: tuple[str, ...] = ()) -> None:
+    """Follow imports to their ends; a circle is an error."""
+    assert name not in above, " → ".join([*above[above.index(name) :], name])
+    for other in graph[name]:
+        ancestors(other, graph, (*above, name))
+
+
+def test_no_imports_go_in_a_circle():
+    graph = {name: imported(path) & set(FILES) for name, path in FILES.items()}
+    for name in graph:
+        ancestors(name, graph)
+    with pytest.raises(AssertionError, match="a → b → a"):
+        ancestors("a", {"a": {"b"}, "b": {"a"}})
 
 
 def test_every_module_of_the_flow_exists():

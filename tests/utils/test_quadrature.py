@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 from utils.quadrature import (
     GRID,
-    NORMAL,
+    MASS,
     _many_roots,
     _root,
     _truncated_moments,
@@ -30,9 +30,9 @@ def test_gaussian_nodes_integrate_polynomials_and_sigmoids(mean, sd):
 
 
 def test_the_grid_integrates_smooth_functions():
-    moments = [NORMAL @ GRID**k for k in (0, 2, 4, 6)]
+    moments = [MASS @ GRID**k for k in (0, 2, 4, 6)]
     assert moments == pytest.approx([1, 1, 3, 15], rel=1e-12)
-    assert NORMAL @ np.exp(2 * GRID) == pytest.approx(np.exp(2), rel=1e-12)
+    assert MASS @ np.exp(2 * GRID) == pytest.approx(np.exp(2), rel=1e-12)
 
 
 @pytest.mark.parametrize(("signal", "noise"), [(1, 9), (3, 40), (13, 10**6)])

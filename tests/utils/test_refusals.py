@@ -2,17 +2,21 @@
 
 Here stands what predicts, simulates or fits, and what it is made of. Bags of real data, the cache,
 results and executors, plans and portraits (which take many forms), explorers and figures are tested
-beside their modules.
+beside their modules (`BESIDE`); steps of an algorithm, whose callers have checked, in no way
+(`INNER`). No other public function is left out.
 """
 
+import importlib
 import inspect
+import pkgutil
 import re
 from functools import partial
 
 import numpy as np
 import pytest
 
-from utils.agreement import agree
+import utils
+from utils.agreement import agree, extrapolate
 from utils.alignment import predict_alignment, simulate_alignment
 from utils.asymptotics import learning_curve, order_parameters, predict_readout
 from utils.capacity import (
@@ -53,11 +57,13 @@ from utils.margin import fit_margin, predict_margin, simulate_margin
 from utils.model import SparseTokens
 from utils.noise import sample_noise
 from utils.posterior import bayes_error
+from utils.quadrature import gaussian_nodes
 from utils.rates import calibrated_cosine, calibrated_rate, rate_window
 from utils.readout import error_rate, fit_readout, simulate_readout
 from utils.recurrence import gated_weights, recurrence_error, softmax_gates
-from utils.reuse import simulate_reuse
+from utils.reuse import predict_reuse, simulate_reuse
 from utils.roc import judge
+from utils.seen import training_law
 from utils.separation import (
     critical_theta,
     needle_weight,
@@ -192,6 +198,12 @@ GOOD = {  # function: arguments that work
         "model": TINY, "d": 8, "alpha": 2.0, "lam": 0.1, "rng": RNG, "temperature": 1.0,
         "fresh": True, **STEPS,
     },
+    predict_reuse: {
+        "model": TINY, "alpha": 2.0, "lam": 0.1, "temperature": 1.0, "withheld": True, **STEPS
+    },
+    training_law: {"model": TINY, "alpha": 2.0, "temperature": 1.0, "seen": True, **STEPS},
+    gaussian_nodes: {"mean": 0.0, "sd": 1.0},
+    extrapolate: {"sizes": [10, 20], "simulations": [[1.0, 2.0], [1.0, 3.0]]},
     partial(agree, 0.0, RNG.normal(size=20)): {"claim": "a-b", "exact": 10.0, "false_alarm": 0.1},
 }  # fmt: skip
 NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
@@ -215,3 +227,34 @@ def test_what_cannot_be_meant_is_refused_by_name(call, name):
     for bad in NEVER + [None] * (not may_be_none):
         with pytest.raises(ValueError, match=rf"^{re.escape(name)}\b(?s:.)*(is|are) not allowed"):
             call(**{**GOOD[call], name: bad})
+
+
+BESIDE = {  # modules whose own tests show what they refuse
+    *("assumptions", "bag_amp", "bag_learner", "bags", "cache", "cost", "estimation", "execute"),
+    *("explore", "explore_base", "explore_numbers", "explore_values", "figures", "fingerprint"),
+    *("plan_table", "planning", "resampling", "results", "validation", "whitening", "worker"),
+    *("yardsticks", "endtoend"),
+}
+INNER = {
+    *("indicator_length", "step_rule", "mean_pulls", "block_length", "take_steps", "check_model"),
+    *("subset_weights", "fresh_error", "solve_readout", "margin_rows", "least_repair", "prepared"),
+    *("squared_repair", "signed_rows", "size", "unpack", "one", "two_gaussians", "largest_token"),
+    *("minimum", "best_threshold", "cross_fit", "standard_error", "averaged", "pool", "race"),
+    *("log_subsets", "bayes_rates", "softmax_sums", "merge", "reuse_path"),
+    *("predicted_scores", "proximal_curve", "solve", "whiten", "gradient", "falling_points"),
+    *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
+    *("descend", "get_loss"),  # get_loss speaks of the `loss` of its callers
+}
+
+
+def test_no_public_function_is_left_out():
+    listed = {getattr(call, "__name__", "agree") for call in GOOD}
+    found = {}
+    for module in pkgutil.iter_modules(utils.__path__):
+        if module.name not in BESIDE and not module.name.startswith("_"):
+            for name, value in vars(importlib.import_module(f"utils.{module.name}")).items():
+                home = getattr(value, "__module__", "") == f"utils.{module.name}"
+                if inspect.isfunction(value) and home and not name.startswith("_"):
+                    found.setdefault(name, module.name)
+    assert {name: found[name] for name in set(found) - listed - INNER} == {}
+    assert set(found) >= INNER

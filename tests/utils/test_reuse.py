@@ -118,7 +118,7 @@ def test_bad_input_is_named():
     for options, message in (
         ({"lam": 0.0}, "lam"),
         ({"temperature": 0.0}, "temperature"),
-        ({"alpha": -1.0}, "alpha"),
+        ({"alpha": -1.0}, "^alpha = "),
         ({"withheld": 1}, "withheld"),
         ({"model": SparseTokens(20_000, 1, 5.0, 0.5)}, "L = 20000"),
     ):

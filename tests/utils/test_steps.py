@@ -95,6 +95,16 @@ def test_tokens_that_cannot_be_meant_are_refused():
             two_steps(bad, labels)
 
 
+def test_blocks_that_come_once_only_are_refused():
+    X, y, _ = PAPER.sample(6, 3, np.random.default_rng(0))
+    once = iter([(X[:4], y[:4]), (X[4:], y[4:])])
+    with pytest.raises(ValueError, match=r"^X is not allowed: it gave 6 samples and then 0; X\(\)"):
+        two_steps(lambda: once)
+    fewer = iter([[(X, y)], [(X[:5], y[:5])]])
+    with pytest.raises(ValueError, match=r"^X is not allowed: it gave 6 samples and then 5; X\(\)"):
+        two_steps(lambda: next(fewer))
+
+
 def test_literal_steps_take_bounded_memory(monkeypatch):
     monkeypatch.setattr(steps, "BLOCK_ENTRIES", 7 * PAPER.L * 20)
     tracemalloc.start()
