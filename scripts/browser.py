@@ -81,15 +81,20 @@ def serve(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
+def launched(playwright: Any) -> Iterator[Any]:
+    """A headless browser of its own: a process runs one playwright, which runs many browsers."""
+    instance = playwright.chromium.launch(executable_path=find(), headless=True, args=FLAGS)
+    yield instance
+    instance.close()
+
+
+@contextmanager
 def browser() -> Iterator[Any]:
     """A headless browser of playwright."""
     from playwright.sync_api import sync_playwright
 
-    path = find()
-    with sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+    with sync_playwright() as playwright, launched(playwright) as instance:
         yield instance
-        instance.close()
 
 
 def settle(page: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scripts.browser import QuietHandler, browser, opened, serve
+from scripts.browser import QuietHandler, launched, opened, serve
 from scripts.build_book import HTML, toc_pages
 from tests.site.looks import resize
 from tests.site.reader import SUB_PATH, Site
@@ -49,19 +49,27 @@ def place(site: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    with browser() as instance:
+def playwright() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as instance:
+        yield instance
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Any) -> Iterator[Any]:
+    with launched(playwright) as instance:
         yield instance
 
 
 @pytest.fixture(scope="module")
-def live(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def live(site: Path, playwright: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The site below a sub-path, and a browser of its own with an empty cache."""
     root = tmp_path_factory.mktemp("host")
     (root / SUB_PATH).parent.mkdir(parents=True)
     (root / SUB_PATH).symlink_to(site)
     handler = functools.partial(QuietHandler, directory=str(root))
-    with browser() as instance, ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with launched(playwright) as instance, ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/{SUB_PATH}"
         context = instance.new_context(reduced_motion="reduce")
