@@ -324,7 +324,10 @@ FALSE_ALARM = 1e-5  # of each of the 21 tests below: 2e-4 together, seeds fixed
 
 @pytest.mark.false_alarm(1e-05)
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("alpha", "lam"), [(1.2, 1e-2), (2.5, 1e-1), (0.4, 1.0)])
+@pytest.mark.parametrize(
+    ("alpha", "lam"),
+    [(1.2, 1e-2), pytest.param(2.5, 1e-1, marks=pytest.mark.slow), (0.4, 1.0)],
+)
 @pytest.mark.parametrize("name", ["pooled", "attention", "mixture"])
 def test_theory_meets_simulation(laws, name, loss, alpha, lam):
     law, d = laws[name], 400

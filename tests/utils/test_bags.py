@@ -240,6 +240,7 @@ def test_labels_turned_around_turn_the_decision() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_plan_sets_sharpness_and_ridge_without_validation() -> None:
     X, y, _ = SparseTokens(L=10, R=1, theta=5.0, pi=0.5).sample(300, 30, np.random.default_rng(27))
     planned = NeedleClassifier(tuning="plan", shrinkage=None).fit(X, y)

@@ -61,6 +61,7 @@ def test_the_law_of_the_cosine_in_long_bags(name):
             agree(predict_alignment(model, 2.0, **options).query_cos, s, claim="fixed")
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-5)
 def test_the_power_of_noise_alone(monkeypatch):
     """Without signal (R = L) or imbalance noise alone turns the query, half of it g₂ and half g₃.

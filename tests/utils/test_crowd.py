@@ -81,8 +81,11 @@ def test_forty_needles_are_a_crowd_as_well(L):
 @pytest.mark.parametrize(
     ("L", "R"),
     [
-        *((60, 45), (100, 99), (1000, 50), (10**12, 45)),
-        *(pytest.param(L, R, marks=pytest.mark.slow) for L, R in ((10**4, 50), (1000, 500))),
+        *((60, 45), (100, 99)),
+        *(
+            pytest.param(L, R, marks=pytest.mark.slow)
+            for L, R in ((1000, 50), (10**12, 45), (10**4, 50), (1000, 500))
+        ),
     ],
 )
 def test_area_theorem(L, R):
@@ -120,7 +123,13 @@ def test_bayes_error_of_many_needles(model, monkeypatch):
     assert ours == pytest.approx(mean, rel=0.08)
 
 
-@pytest.mark.parametrize(("L", "R"), [(10**6, 30_000), (10**6, 999_999), (10**12, 60)])
+@pytest.mark.parametrize(
+    ("L", "R"),
+    [
+        (10**6, 999_999),
+        *(pytest.param(L, R, marks=pytest.mark.slow) for L, R in ((10**6, 30_000), (10**12, 60))),
+    ],
+)
 @pytest.mark.parametrize("alpha", [pytest.param(1e-9, marks=pytest.mark.slow), 0.3, 1e6])
 def test_any_number_of_needles_is_taken(L, R, alpha):
     model = SparseTokens(L, R, 0.5, 0.3)

@@ -244,6 +244,7 @@ def test_a_threshold_is_judged_on_trials_it_was_not_chosen_on():
     assert haystack_error("attention", 0.3, bags, tau=1.0).optimism > 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_the_standard_error_knows_of_the_chosen_threshold():
     """10⁴ experiments: Var(error) over the mean squared standard error is 0.96, to 0.015.

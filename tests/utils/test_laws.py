@@ -58,7 +58,7 @@ def test_exact_sampling_has_the_law_of_the_dense_path(L, R, theta, temperature, 
 
 
 @pytest.mark.false_alarm(2e-5)
-@pytest.mark.parametrize("R", [1, 3, 8])
+@pytest.mark.parametrize("R", [1, 3, pytest.param(8, marks=pytest.mark.slow)])
 def test_pooled_and_vectorized_sampling_match_the_tokens(R):
     """Literal tokens against pooled and flattened samples; a θ one fifth too large is refused."""
     model, d, n = SparseTokens(8, R, 2.0, 0.4), 4, 20_000
