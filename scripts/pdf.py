@@ -111,7 +111,7 @@ def printed(instance: Any, host: str, name: str) -> Piece:
         found = page.locator("article section > h2").all()
         sections = [(h.evaluate(heading), h.evaluate("e => e.parentElement.id")) for h in found]
         page.evaluate(NAME_ALL)
-        data = page.pdf(**PAPER, scale=SCALE, print_background=True, outline=True, tagged=True)
+        data = page.pdf(**PAPER, scale=SCALE, print_background=True)  # joined, tags would be lost
     reader = PdfReader(BytesIO(data))
     places = {key.lstrip("/"): place for key, place in reader.named_destinations.items()}
     names = {address.removesuffix(".html"): place for address, place in below.items()}
