@@ -176,13 +176,13 @@ def test_the_crowd_law_has_the_variance_of_straws_and_needles(L, R, theta, tau, 
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(1e-6)
+@pytest.mark.false_alarm(2e-5)
 def test_the_variance_of_needles_is_seen_in_few_tokens():
-    """Two needles among 50 tokens, one by one; the law itself is 0.0005, one error bar, too low.
+    """Two needles among 50 tokens, one by one; at this length the law is 0.0005 too low.
 
-    So |z| < 6, and an error of this law that leaves out the variance is 20 error bars away.
+    That is 0.7 error bars here, where a law without the variance is 15 away: |z| < 4.9.
     """
-    where, tau, n = (50, 2, 3.0), 0.2, 250_000
+    where, tau, n = (50, 2, 3.0), 0.2, 100_000
     law = predict_haystack_error(*where, tau=tau)
     h, risk = np.random.default_rng(14).standard_normal((n, 50)), np.zeros(n)
     for positive in (False, True):
@@ -194,9 +194,9 @@ def test_the_variance_of_needles_is_seen_in_few_tokens():
     def z(error: float) -> float:
         return abs(z_of_share(risk, error))
 
-    assert z(law.error) < 6
+    assert z(law.error) < 4.9
     for wrong in ({"second": 1.2}, {"still": True}):
-        assert z(gaussian_law(*where, tau, 0.5, **wrong)) > 10
+        assert z(gaussian_law(*where, tau, 0.5, **wrong)) > 4.9
 
 
 def test_the_crowd_law_takes_any_strength_within_reach_and_refuses_the_others():
