@@ -18,7 +18,15 @@ from scipy.special import log_ndtr, ndtr
 from .model import SparseTokens, Tokens, check_model
 from .records import Alignment
 from .steps import mean_pulls, step_rule
-from .validation import check_array, check_choice, check_integer, check_is, check_real, check_rng
+from .validation import (
+    check_array,
+    check_choice,
+    check_integer,
+    check_is,
+    check_labels,
+    check_real,
+    check_rng,
+)
 
 Array = np.ndarray
 
@@ -146,14 +154,17 @@ def whiten(X: Array, y: Array) -> tuple[Array, Array]:
     >>> np.allclose(tokens.T @ tokens / len(tokens), np.eye(5))
     True
     """
-    d = X.shape[2]
-    quiet = X[np.asarray(y) < 0].reshape(-1, d)
+    X = check_array("X", X, "n", "L", "d")
+    d, y = X.shape[2], check_labels("y", y, len(X))
+    quiet = X[y < 0].reshape(-1, d)
     if len(quiet) <= d:
         raise ValueError(
             f"y with {len(quiet)} negative tokens is not allowed: y must leave more than {d} "
             "negative tokens"
         )
     value, vector = np.linalg.eigh(quiet.T @ quiet / len(quiet))
+    if not value[0] > 1e-12 * value[-1]:
+        raise ValueError("X is not allowed: negative tokens must vary in every direction")
     root = (vector / np.sqrt(value)) @ vector.T
     return X @ root, root
 

@@ -73,7 +73,13 @@ from utils.separation import (
 )
 from utils.steps import two_steps
 from utils.sweep import sweep
-from utils.token_noise import heavy_error, predict_noisy_alignment, sample_bags, signal_directions
+from utils.token_noise import (
+    heavy_error,
+    predict_noisy_alignment,
+    sample_bags,
+    signal_directions,
+    whiten,
+)
 from utils.training import predict_training, simulate_training
 from utils.training_batch import simulate_descent
 from utils.training_rounds import predict_rounds, simulate_rounds
@@ -179,6 +185,7 @@ GOOD = {  # function: arguments that work
     predict_noisy_alignment: {"model": TINY, "d": 10, "alpha0": 1.0, "directions": 1, **STEPS},
     sample_bags: {"model": TINY, "n": 4, "d": 3, "rng": RNG, "directions": 1},
     signal_directions: {"d": 4, "K": 2},
+    whiten: {"X": X4, "y": [-1.0] * 6},
     heavy_error: {"L": 10, "theta": 3.0, "freedom": 4.0, "pi": 0.5},
     predict_training: {"model": TINY, "samples": [0.0], "tolerance": 0.1, **RATES},
     simulate_training: {
@@ -241,7 +248,7 @@ INNER = {
     *("squared_repair", "signed_rows", "size", "unpack", "one", "two_gaussians", "largest_token"),
     *("minimum", "best_threshold", "cross_fit", "standard_error", "averaged", "pool", "race"),
     *("log_subsets", "bayes_rates", "softmax_sums", "merge", "reuse_path"),
-    *("predicted_scores", "proximal_curve", "solve", "whiten", "gradient", "falling_points"),
+    *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
     *("descend", "get_loss"),  # get_loss speaks of the `loss` of its callers
 }
