@@ -20,7 +20,7 @@ import yaml
 from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NullObject
 
-from scripts.browser import browser, load_images, opened, serve
+from scripts.browser import browser, opened, serve
 from scripts.build_book import BUILD, HTML, toc_pages
 from scripts.run_notebooks import ROOT
 
@@ -32,6 +32,19 @@ PAPER = {
 }
 SCALE, WIDTH = 0.85, 780  # of the text, and the width of the paper's text in its pixels
 SETTLED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
+# Chromium loads by itself what waits for a reader to come near, but waits two seconds for a picture
+# that was told to wait no longer
+LOADED = """() => Promise.all([...document.images].map(image => {
+    const ahead = new Image();
+    ahead.src = image.src;
+    return ahead.decode();
+}))"""
+HEADINGS = """() => {
+    const told = heading => heading.innerText.replace(/#$/, "").trim();
+    const sections = [...document.querySelectorAll("article section > h2")];
+    const named = sections.map(heading => [told(heading), heading.parentElement.id]);
+    return [told(document.querySelector("article h1")), ...named];
+}"""
 # Chromium gives a name to a place only when something on the page links to it
 NAME_ALL = """() => {
     const box = document.createElement("div");
@@ -101,15 +114,12 @@ def printed(instance: Any, host: str, name: str) -> Piece:
     with opened(instance, f"{host}/{name}.html") as page:
         inside = sorted(path.stem for path in (HTML / name).glob("*.html"))
         below = page.evaluate(GATHER, [f"{name}/{stem}.html" for stem in inside])
-        load_images(page)
+        page.evaluate(LOADED)
         page.emulate_media(media="print")
         page.add_style_tag(content="#jb-print-toc { display: none !important }")
         page.set_viewport_size({"width": WIDTH, "height": 1000})  # formulas are fitted to the paper
         page.evaluate(SETTLED)
-        heading = "e => e.innerText.replace(/#$/, '').trim()"
-        title = page.locator("article h1").first.evaluate(heading)
-        found = page.locator("article section > h2").all()
-        sections = [(h.evaluate(heading), h.evaluate("e => e.parentElement.id")) for h in found]
+        title, *sections = page.evaluate(HEADINGS)
         page.evaluate(NAME_ALL)
         data = page.pdf(**PAPER, scale=SCALE, print_background=True)  # joined, tags would be lost
     reader = PdfReader(BytesIO(data))
@@ -184,6 +194,7 @@ def joined(front: PdfReader, pieces: list[Piece], feet_of: Any, host: str) -> Pd
     names = [owner.title if owner else TITLE for owner in owners]
     for page, foot in zip(writer.pages, feet_of(names), strict=True):
         page.merge_page(foot)
+        page.compress_content_streams()
     for page, owner in zip(writer.pages, owners, strict=True):
         for note in links(page):
             target, identifier = lead(note, owner, by_name, host)
