@@ -14,6 +14,8 @@ PROFILE ?= full
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
+# packages are installed uncompiled and compiled when first used, which is in vain if not kept
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := book
 .PHONY: bags book lab serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
