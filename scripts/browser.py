@@ -118,9 +118,18 @@ def load_images(page: Any) -> None:
 
 @contextmanager
 def opened(
-    instance: Any, address: str, *, width: int = 1280, height: int = 900, theme: str = "light"
+    instance: Any,
+    address: str,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    theme: str = "light",
+    formulas: bool = True,
 ) -> Iterator[Any]:
-    """A settled page in a fresh context, in a theme and at a width."""
+    """A settled page in a fresh context, in a theme and at a width.
+
+    Setting its formulas takes most of the time; who looks at something else may leave them as TeX.
+    """
     context = instance.new_context(
         viewport={"width": width, "height": height},
         color_scheme=theme,
@@ -128,6 +137,9 @@ def opened(
     )
     context.set_default_timeout(180_000)  # a guard: a machine may be busy
     context.add_init_script(f"localStorage.mode = '{theme}'; localStorage.theme = '{theme}';")
+    if not formulas:
+        nothing = {"content_type": "text/javascript", "body": ""}
+        context.route("**/mathjax/**", lambda route: route.fulfill(**nothing))
     page = context.new_page()
     page.requests_seen, page.failures, page.complaints = [], [], []
     page.on("request", lambda r: page.requests_seen.append(r.url))

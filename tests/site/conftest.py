@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,12 @@ def live(site: Path, playwright: Any, tmp_path_factory: pytest.TempPathFactory) 
 def host(site: Path) -> Iterator[str]:
     with serve(site) as address:
         yield address
+
+
+@pytest.fixture
+def explorer(chromium: Any, host: str, place: dict[str, str]) -> Callable[[str], Any]:
+    """Opens the page of an explorer; the formulas around it, of which it has none, stay unset."""
+    return lambda name: opened(chromium, f"{host}/{place[name]}.html", formulas=False)
 
 
 def of_each(names: list[str]) -> list[Any]:

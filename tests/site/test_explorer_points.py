@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from experiments.explorers import POINTS, TABLED, between, points
-from scripts.browser import opened
 from utils.explore_values import STRENGTHS
 from utils.results import stored
 
@@ -66,7 +65,7 @@ def shown(name: str, point: dict[str, Any], values: dict[str, Any]) -> dict[str,
     return {key: math.nan if value is None else value for key, value in found.items()}
 
 
-def pairs(chromium: Any, address: str, name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def pairs(explorer: Any, name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """For each number what the page shows and what it should be, at all points."""
     direct = stored("explorer_points")
     chosen, wanted = [], []
@@ -76,7 +75,7 @@ def pairs(chromium: Any, address: str, name: str) -> dict[str, tuple[np.ndarray,
         for k, point in enumerate(points(name, batch)):
             chosen.append(point)
             wanted.append([float(found[f"{key}/{k}"]) for key in keys])
-    with opened(chromium, address) as page:
+    with explorer(name) as page:
         asked = [[point, *places(name, point)] for point in chosen]
         answers = page.evaluate(READ, [name, asked])
     given = [shown(name, point, values) for point, values in zip(chosen, answers, strict=True)]
@@ -89,11 +88,9 @@ def pairs(chromium: Any, address: str, name: str) -> dict[str, tuple[np.ndarray,
 
 
 @pytest.mark.parametrize("name", TABLED)
-def test_tables_hold_at_a_thousand_random_points(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
+def test_tables_hold_at_a_thousand_random_points(explorer: Any, name: str) -> None:
     """What has no value in the one has none in the other; the rest is as near as it is said."""
-    found = pairs(chromium, f"{host}/{place[name]}.html", name)
+    found = pairs(explorer, name)
     for key, (ours, theirs) in found.items():
         known = np.isfinite(theirs)
         assert np.array_equal(known, np.isfinite(ours)), key

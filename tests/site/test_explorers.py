@@ -59,11 +59,9 @@ def compared(name: str, count: int, found: list[dict[str, Any]]) -> tuple[dict[s
 
 
 @pytest.mark.parametrize("name", ["needle", "steps"])
-def test_closed_forms_of_the_browser_are_those_of_python(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
+def test_closed_forms_of_the_browser_are_those_of_python(explorer: Any, name: str) -> None:
     """At a thousand random settings."""
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
+    with explorer(name) as page:
         found = computed(page, name, random_settings(name, POINTS))
     worst, _ = compared(name, POINTS, found)
     assert max(worst.values()) < EXACT
@@ -79,12 +77,10 @@ PROMISED = {
 
 
 @pytest.mark.parametrize("name", sorted(PROMISED))
-def test_tables_are_as_good_as_they_say(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
+def test_tables_are_as_good_as_they_say(explorer: Any, name: str) -> None:
     """At least a thousand numbers each, against what `utils` computes for the same sliders."""
     count, loose, tight = PROMISED[name]
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
+    with explorer(name) as page:
         found = computed(page, name, random_settings(name, count))
     worst, numbers = compared(name, count, found)
     assert numbers >= 1000
@@ -113,10 +109,8 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
 
 
 @pytest.mark.parametrize("name", sorted(DRAWN))
-def test_drawn_curves_follow_the_sliders_to_the_values_of_python(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
+def test_drawn_curves_follow_the_sliders_to_the_values_of_python(explorer: Any, name: str) -> None:
+    with explorer(name) as page:
         for turn in (None, *EXPLORERS[name].sliders[:2]):
             if turn:
                 knob(page, name, turn.name).focus()
@@ -134,11 +128,9 @@ def test_drawn_curves_follow_the_sliders_to_the_values_of_python(
                 assert shown == pytest.approx(wanted[keep], **bound)
 
 
-def test_learning_curves_pass_through_the_budgets(
-    chromium: Any, host: str, place: dict[str, str]
-) -> None:
+def test_learning_curves_pass_through_the_budgets(explorer: Any) -> None:
     """Errors and losses as drawn against what `utils` computes: 3 % of a value, and a pixel."""
-    with opened(chromium, f"{host}/{place['curves']}.html") as page:
+    with explorer("curves") as page:
         for key in ("", "ArrowRight"):
             if key:
                 knob(page, "curves", "cos").press(key)
@@ -181,9 +173,9 @@ def test_the_rounds_are_played_and_not_to_those_who_want_no_motion(
 
 
 def test_mouse_keyboard_and_touch_move_the_curves(
-    chromium: Any, host: str, place: dict[str, str]
+    chromium: Any, host: str, place: dict[str, str], explorer: Any
 ) -> None:
-    with opened(chromium, f"{host}/{place['needle']}.html") as page:
+    with explorer("needle") as page:
         check_needle(page)
         strength = knob(page, "needle", "theta")
         strength.focus()
@@ -220,10 +212,10 @@ def test_mouse_keyboard_and_touch_move_the_curves(
 
 @pytest.mark.parametrize("name", sorted(EXPLORERS))
 def test_an_address_keeps_a_view_and_reset_forgets_it(
-    chromium: Any, host: str, place: dict[str, str], name: str
+    chromium: Any, explorer: Any, name: str
 ) -> None:
     sentence = f'[data-explorer="{name}"] .explorer-sentence'
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
+    with explorer(name) as page:
         start = page.locator(sentence).inner_text()
         for slider in EXPLORERS[name].sliders[:3]:
             handle = knob(page, name, slider.name)
@@ -233,7 +225,7 @@ def test_an_address_keeps_a_view_and_reset_forgets_it(
         page.wait_for_url(lambda url: all(key in urlsplit(url).query for key in moved))
         address, chosen = page.url, current(page, name)
         told, drawn = page.locator(sentence).inner_text(), curves(page, name)
-    with opened(chromium, address) as page:
+    with opened(chromium, address, formulas=False) as page:
         assert current(page, name) == chosen
         assert page.locator(sentence).inner_text() == told != start
         for label, points in curves(page, name).items():
@@ -244,11 +236,9 @@ def test_an_address_keeps_a_view_and_reset_forgets_it(
 
 
 @pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_an_explorer_can_be_heard_read_and_saved(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
+def test_an_explorer_can_be_heard_read_and_saved(explorer: Any, name: str) -> None:
     inside = f'[data-explorer="{name}"]'
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
+    with explorer(name) as page:
         for slider in EXPLORERS[name].sliders:
             said = knob(page, name, slider.name).get_attribute("aria-valuetext")
             assert slider.label in said and len(said) > len(slider.label)
@@ -277,12 +267,10 @@ def test_an_explorer_can_be_heard_read_and_saved(
 
 
 @pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_explorers_have_no_findings_of_axe(
-    chromium: Any, host: str, place: dict[str, str], name: str
-) -> None:
+def test_explorers_have_no_findings_of_axe(explorer: Any, name: str) -> None:
     """In the light and in the dark."""
     script = Path("_vendor/tests/axe.min.js")
-    with opened(chromium, f"{host}/{place[name]}.html") as page:
+    with explorer(name) as page:
         page.add_script_tag(path=str(script))
         for theme in ("light", "dark"):
             page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
