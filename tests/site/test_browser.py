@@ -23,7 +23,7 @@ COLOR_CONTRAST = 3.0  # WCAG AA for graphics, here of a curve of a model
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colors_of_the_models_stand_out(chromium: Any, host: str, theme: str) -> None:
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme) as page:
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
         ground = background(page)
         for model, color in COLORS.items():
             page.evaluate(
@@ -43,7 +43,7 @@ def test_colors_of_the_models_stand_out(chromium: Any, host: str, theme: str) ->
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_links_stay_legible_under_the_mouse(chromium: Any, host: str, theme: str) -> None:
     ink = "e => getComputedStyle(e).color.match(/\\d+/g).slice(0, 3).map(Number)"
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme) as page:
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
         for kind in ("article p a.reference", "details.folded > summary"):
             place = page.locator(kind).first
             before = place.evaluate(ink)
@@ -111,7 +111,7 @@ def test_paper_needs_no_script_to_unfold(chromium: Any, host: str) -> None:
 
 
 def test_code_unfolds_by_keyboard(chromium: Any, host: str) -> None:
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html") as page:
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", formulas=False) as page:
         for kind in ("details.folded", "details.agreement"):
             fold = page.locator(kind).first
             fold.locator("summary").focus()
@@ -125,7 +125,7 @@ def test_focus_is_seen(chromium: Any, host: str, theme: str) -> None:
     """Every stop of the first sixty changes its outline, shadow or border when it has the focus."""
     look = """e => [e, e.firstElementChild ?? e].map(x => getComputedStyle(x)).map(
         s => s.outlineStyle + s.boxShadow + s.border).join()"""
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme) as page:
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
         unseen = []
         for _ in range(60):
             page.keyboard.press("Tab")
@@ -209,7 +209,7 @@ def test_no_other_theme_flashes(chromium: Any, host: str, system: str, stored: s
 
 def test_the_first_solution_opens_by_keyboard(chromium: Any, host: str) -> None:
     """By the second skip link and at most forty Tabs."""
-    with opened(chromium, f"{host}/{CHAPTERS[2]}.html") as page:
+    with opened(chromium, f"{host}/{CHAPTERS[2]}.html", formulas=False) as page:
         for _ in range(2):
             page.keyboard.press("Tab")
         assert page.evaluate("() => document.activeElement.textContent") == "Skip to the exercises"
@@ -230,7 +230,9 @@ def test_the_first_solution_opens_by_keyboard(chromium: Any, host: str) -> None:
 def test_a_drawer_closes_behind_a_choice(chromium: Any, host: str, side: str) -> None:
     """The sections of the page, or the book: there also after the way back."""
     drawer = f"() => document.getElementById('pst-{side}-sidebar-checkbox').checked"
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=380, height=800) as page:
+    with opened(
+        chromium, f"{host}/{CHAPTERS[0]}.html", width=380, height=800, formulas=False
+    ) as page:
         page.locator(f"button.{side}-toggle").first.click()
         assert page.evaluate(drawer)
         choice = page.locator(f".bd-sidebar-{side} a[href]:visible").nth(3)
@@ -247,7 +249,7 @@ def test_plates_stand_side_by_side_or_below_each_other(chromium: Any, host: str)
     plate = '<div class="plate" style="--pixels: 700px"><img width="700" height="400"></div>'
     markup = f'<figure class="book-figure"><div class="plates">{plate}{plate}</div></figure>'
     for width, rows in ((1280, 1), (380, 2)):
-        with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=width) as page:
+        with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=width, formulas=False) as page:
             tops = page.evaluate(
                 "html => { const a = document.querySelector('article');"
                 "a.insertAdjacentHTML('afterbegin', html);"
