@@ -1,12 +1,13 @@
 """Capacity: closed forms, independent quadrature, Cover's coin, and proofs checked in fractions."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
-from scipy.stats import binomtest, chisquare, nbinom, norm, ortho_group
+from scipy.stats import binomtest, chisquare, nbinom, ortho_group
 
 from utils import separable
 from utils.agreement import AgreementError, agree
@@ -24,6 +25,11 @@ from utils.separable import _separates, separability
 
 PAPER = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 COIN = gaussian_mixture(mean=0.0, var_pos=1.0, var_neg=1.0)
+
+
+def density(x):
+    """Of a standard normal; `norm.pdf` takes twenty times as long for a single number."""
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,7 @@ def test_against_plain_quadrature_and_minimisation(var_pos, var_neg, pi, interce
             t = (kappa + sign * b) / variance**0.5
 
             def excess(G, t=t):
-                return (spread * G - t) ** 2 * norm.pdf(G)
+                return (spread * G - t) ** 2 * density(G)
 
             total += share * quad(excess, t / spread, t / spread + 12, epsabs=1e-13)[0]
         return total
@@ -193,7 +199,7 @@ def test_width_against_plain_quadrature(var_pos, var_neg, pi, intercept):
         spread, total = np.hypot(1, kappa), 0.0
         for sign, variance, share in (1, var_pos, pi), (-1, var_neg, 1 - pi):
             t = (kappa + sign * b) / variance**0.5
-            repair = lambda G, t=t: (spread * G - t) ** power * norm.pdf(G)  # noqa: E731
+            repair = lambda G, t=t: (spread * G - t) ** power * density(G)  # noqa: E731
             total += share * quad(repair, t / spread, t / spread + 14, epsabs=1e-13)[0]
         return total
 
