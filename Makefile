@@ -19,10 +19,11 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := book
 .PHONY: bags book lab serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
+# what pages take from elsewhere is fetched while the chapters are executed
 book: .venv/book
 	@$(BIN)/python -m scripts.browser_assets
-	@$(BIN)/python -m scripts.live_assets
-	@$(BIN)/python -m scripts.build_book
+	@$(BIN)/python -m scripts.live_assets & fetching=$$!; \
+	  $(BIN)/python -m scripts.build_book --execute && wait $$fetching && $(BIN)/python -m scripts.build_book
 
 lab: .venv/book .venv-lab/complete
 	@$(BIN)/python -m scripts.lab
@@ -85,27 +86,32 @@ distclean: clean
 	rm -rf .venv .venv-lower .venv-lab _vendor *.egg-info
 
 # A stamp exists only after an installation that ran to its end, so an interrupted one is repeated.
-# Everything comes from a lock with hashes; the checkout itself is added last, and takes nothing along.
-PIP = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
+# Everything comes from a lock with hashes: by uv, or by pip where uv is not to be had or, since it
+# does not read pip's settings, finds no packages. The checkout itself takes nothing along.
+PIP = -m pip install --quiet --quiet --disable-pip-version-check --no-compile
+LOCKED = --require-hashes --only-binary :all:
+install = { test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --python $(1) $(LOCKED) -r $(2); } \
+  || $(1) $(PIP) $(LOCKED) -r $(2)
 
 .venv/book: locks/book.txt pyproject.toml | .venv/python
 	@echo "installing the packages of the book"
-	@$(PIP) --require-hashes --only-binary :all: -r locks/book.txt
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(call install,$(BIN)/python,locks/book.txt)
+	@$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/test: locks/test.txt .venv/book
 	@echo "installing the packages of the tests"
-	@$(PIP) --require-hashes --only-binary :all: -r locks/test.txt
+	@$(call install,$(BIN)/python,locks/test.txt)
 	@touch $@
 
 .venv-lab/complete: locks/lab.txt | .venv/python
 	@echo "installing JupyterLab"
 	@$(BIN)/python -m venv --clear .venv-lab
-	@.venv-lab/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile --require-hashes --only-binary :all: -r locks/lab.txt
+	@$(call install,.venv-lab/bin/python,locks/lab.txt)
 	@touch $@
 
 .venv/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/it"; exit 1; }
 	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python $(PIP) $(LOCKED) -r locks/uv.txt || echo "uv is not to be had here: pip will do"
 	@touch $@

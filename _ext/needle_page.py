@@ -23,6 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 DESCRIPTION = 200  # characters, of the description of a page
+COLORS = Image.Quantize.MAXCOVERAGE  # of a figure; median cut mixes those that few pixels have
 BEFORE_PAINT = """<script>
     (() => {
       const page = document.documentElement.dataset;
@@ -312,9 +313,8 @@ def complete(app: Sphinx, error: Exception | None) -> None:
     for path in (Path(app.outdir) / "_images").glob("*.png"):
         with Image.open(path) as image:
             if image.mode != "P":
-                image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
-                    path, optimize=True
-                )
+                few = image.convert("RGB").quantize(256, COLORS, dither=Image.Dither.NONE)
+                few.save(path, compress_level=8)
 
 
 def setup(app: Sphinx) -> None:

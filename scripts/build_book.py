@@ -1,6 +1,7 @@
 """Execute the chapters that need it and build the site.
 
     python -m scripts.build_book             what `make book` does
+    python -m scripts.build_book --execute   its first half: the chapters, without pages
     python -m scripts.build_book --stored    a preview: with the outputs stored in the notebooks
 
 An executed copy of a chapter is kept under a name that is a hash of everything its outputs depend
@@ -290,6 +291,9 @@ def check_links() -> int:
 def main() -> None:
     start = time.perf_counter()
     pages = toc_pages()
+    if "--execute" in sys.argv[1:]:
+        execute_chapters([path for path in map(page_source, pages) if path.suffix == ".ipynb"])
+        return
     stage(pages, stored="--stored" in sys.argv[1:])
     key = tree_digest(SOURCE, ROOT / "utils") + digest((ROOT / "locks" / "book.txt").read_bytes())
     key += explore_data.key()

@@ -2,10 +2,10 @@
 
     make lock
 
-requirements.txt and its sisters for tests, node and JupyterLab say what is wanted;
-locks/book.txt, test.txt, node.txt and lab.txt hold what that resolves to on any system and Python
-3.11 or later. Versions already locked stay where they still fit; raise a pin, or delete a line of a
-lock, to move on. No address of a registry is recorded.
+requirements.txt and its sisters for tests, node, uv and JupyterLab say what is wanted;
+locks/book.txt, test.txt, node.txt, uv.txt and lab.txt hold what that resolves to on any system and
+Python 3.11 or later. Versions already locked stay where they still fit; raise a pin, or delete a
+line of a lock, to move on. No address of a registry is recorded.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 from scripts.run_notebooks import ROOT
 
-UV = "uv==0.13.8"
 LOCKS = {
     "book": ("requirements.txt",),
     "test": ("requirements.txt", "requirements-test.txt"),
     "node": ("requirements-node.txt",),
+    "uv": ("requirements-uv.txt",),
     "lab": ("requirements-lab.txt",),
 }
 OPTIONS = [
@@ -40,7 +40,8 @@ def wanted(*names: str) -> str:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tool = Path(folder) / "tool"
-        pip = [sys.executable, "-m", "pip", "install", "-qq", "--target", str(tool), UV]
+        pip = [sys.executable, "-m", "pip", "install", "-qq", "--target", str(tool)]
+        pip += ["-r", str(ROOT / "requirements-uv.txt")]
         subprocess.run(pip, check=True)
         for lock, names in LOCKS.items():
             source, target = Path(folder) / f"{lock}.in", Path(folder) / f"{lock}.txt"

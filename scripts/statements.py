@@ -9,6 +9,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -43,6 +44,7 @@ def statements(path: Path) -> list[Statement]:
     return [Statement(box.label, box.title, box.status) for box in found if box.kind in kinds]
 
 
+@cache
 def chapter_title(path: Path) -> str:
     """The title of a chapter with its number, that of an appendix with its letter."""
     title = nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].lstrip("# ")

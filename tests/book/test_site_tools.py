@@ -168,9 +168,9 @@ def locked(name: str) -> dict[str, str]:
 
 def test_every_requirement_is_pinned_and_locked_with_its_hashes() -> None:
     files = {"book": ["requirements"], "test": ["requirements", "requirements-test"]}
-    for lock, names in (
-        files | {"node": ["requirements-node"], "lab": ["requirements-lab"]}
-    ).items():
+    files |= {name: [f"requirements-{name}"] for name in ("node", "uv", "lab")}
+    assert set(files) == set(lock_script.LOCKS)
+    for lock, names in files.items():
         versions = locked(lock)
         for pin in lock_script.wanted(*(f"{name}.txt" for name in names)).splitlines():
             if pin and not pin.startswith("#"):
