@@ -91,6 +91,20 @@ def test_references_tell_the_addresses_of_their_links(pdf: PdfReader) -> None:
     assert told.count("(https://") > 30
 
 
+def test_every_figure_is_printed_on_the_pages_of_its_chapter(
+    path: Path, pdf: PdfReader, site: Path
+) -> None:
+    """Each waits on its page for a reader to come near, and the printer comes near none."""
+    starts = [pdf.get_destination_page_number(m) for m in pdf.outline if not isinstance(m, list)]
+    pictures = [pdfium.raw.FPDF_PAGEOBJ_IMAGE]
+    with pdfium.PdfDocument(path) as document:
+        for name, start, end in zip(PAGES, starts, [*starts[1:], len(document)], strict=True):
+            pages = (document[number] for number in range(start, end))
+            printed = sum(1 for page in pages for _ in page.get_objects(filter=pictures))
+            shown = (site / f"{name}.html").read_text(encoding="utf-8").count("_images/")
+            assert printed == shown, name
+
+
 def figures(page: pdfium.PdfPage) -> Iterator[float]:
     """The millimetres below the margin at which each picture or drawn curve ends."""
     kinds = [pdfium.raw.FPDF_PAGEOBJ_IMAGE, pdfium.raw.FPDF_PAGEOBJ_PATH]
