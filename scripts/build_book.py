@@ -155,7 +155,7 @@ def execute_chapters(paths: list[Path]) -> dict[str, Path]:
     """Bring the executed copies up to date; return the copy of each chapter by its stem."""
     copies = executed_copies(paths)
     missing = [path for path in paths if not copies[path].exists()]
-    if kept := len(paths) - len(missing):
+    if missing and (kept := len(paths) - len(missing)):
         print(f"{kept} chapter(s) unchanged since their last execution")
     if missing and (failed := run(missing, lambda path, *told: keep(copies[path], *told))):
         raise SystemExit(f"{len(failed)} chapter(s) failed: {', '.join(sorted(failed))}")

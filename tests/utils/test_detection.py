@@ -196,7 +196,7 @@ def test_the_variance_of_needles_is_seen_in_few_tokens():
 
     assert z(law.error) < 4.9
     for wrong in ({"second": 1.2}, {"still": True}):
-        assert z(gaussian_law(*where, tau, 0.5, **wrong)) > 4.9
+        assert z(gaussian_law(*where, tau, 0.5, **wrong)) > 10
 
 
 def test_the_crowd_law_takes_any_strength_within_reach_and_refuses_the_others():
