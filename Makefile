@@ -11,72 +11,78 @@ BIN := .venv/bin
 PORT ?= 8000
 SEED ?= 1
 PROFILE ?= full
+ROOMS := needle utils $(filter-out tests/book tests/site tests/cluster tests/conftest.py tests/physics.toml,$(wildcard tests/*))
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
 # packages are installed uncompiled and compiled when first used, which is in vain if not kept
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := book
-.PHONY: bags book lab serve test check mutants notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
+.PHONY: bags book lab serve test check mutants physics notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
 # what pages take from elsewhere is fetched while the chapters are executed
 book: .venv/book
-	@$(BIN)/python -m scripts.browser_assets
-	@$(BIN)/python -m scripts.live_assets & fetching=$$!; \
-	  $(BIN)/python -m scripts.build_book --execute && wait $$fetching && $(BIN)/python -m scripts.build_book
+	@$(BIN)/python -m scripts.book.browser_assets
+	@$(BIN)/python -m scripts.book.live_assets & fetching=$$!; \
+	  $(BIN)/python -m scripts.book.build_book --execute && wait $$fetching && $(BIN)/python -m scripts.book.build_book
 
 lab: .venv/book .venv-lab/complete
-	@$(BIN)/python -m scripts.lab
+	@$(BIN)/python -m scripts.book.lab
 
 serve: book
 	@echo "http://localhost:$(PORT)  (Ctrl-C stops)"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 test: .venv/test
-	@$(BIN)/python -m scripts.run_tests
+	@$(BIN)/python -m scripts.check.run_tests
 
 check: .venv/test
-	@$(BIN)/python -m scripts.check $(ONLY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports
+	@$(BIN)/python -m pytest -n 2 -m "not slow" $(if $(ONLY),$(foreach r,$(ONLY),tests/$(r) needle/$(r)),$(ROOMS))
 
+# mutmut breaks a room in small ways; `physics` makes constants a few per cent wrong
 mutants: .venv/test
-	@$(BIN)/python -m scripts.mutants $(ONLY)
+	@$(BIN)/python -m scripts.check.mutants $(ONLY)
+
+physics: .venv/test
+	@$(BIN)/python -m scripts.check.physics $(ONLY)
 
 notebooks: .venv/book
-	@$(BIN)/python -m scripts.run_notebooks $(CHAPTERS)
+	@$(BIN)/python -m scripts.book.run_notebooks $(CHAPTERS)
 
 lock: .venv/book
-	@$(BIN)/python -m scripts.lock
+	@$(BIN)/python -m scripts.run.lock
 
 lower-bounds: .venv/book
-	@$(BIN)/python -m scripts.lower_bounds
+	@$(BIN)/python -m scripts.check.lower_bounds
 
 reproduce: bags
-	@$(BIN)/python -m scripts.reproduce --profile $(PROFILE) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ONLY)
+	@$(BIN)/python -m scripts.run.reproduce --profile $(PROFILE) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ONLY)
 
 bags: .venv/book
-	@$(BIN)/python -m scripts.real_bags
+	@$(BIN)/python -m scripts.run.real_bags
 
 fresh-seeds: .venv/test
-	@NEEDLE_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --junitxml=_build/reports/fresh-seeds.xml tests/utils utils
+	@NEEDLE_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --junitxml=_build/reports/fresh-seeds.xml $(ROOMS)
 
 links: .venv/book
-	@$(BIN)/python -m scripts.build_book --links
+	@$(BIN)/python -m scripts.book.build_book --links
 
 picture: .venv/book
-	@$(BIN)/python -m scripts.landing_figure
+	@$(BIN)/python -m scripts.book.landing_figure
 
 bench: .venv/book
 	@$(BIN)/python -m benchmarks $(ONLY)
 
 pdf: .venv/test book
-	@$(BIN)/python -m scripts.pdf $(PAGES)
+	@$(BIN)/python -m scripts.book.pdf $(PAGES)
 
 slow-line: .venv/test book
-	@$(BIN)/python -m scripts.slow_line
-	@$(BIN)/python -m scripts.explorer_speed
+	@$(BIN)/python -m scripts.check.slow_line
+	@$(BIN)/python -m scripts.check.explorer_speed
 
 screenshots: .venv/test book
-	@$(BIN)/python -m scripts.screenshots $(PAGES)
+	@$(BIN)/python -m scripts.check.screenshots $(PAGES)
 
 clean:
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis

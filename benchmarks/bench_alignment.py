@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.clock import seconds
-from utils.alignment import predict_alignment, simulate_alignment
-from utils.losses import get_loss
-from utils.model import SparseTokens
+from needle.data.tokens import SparseTokens
+from needle.kit.losses import get_loss
+from needle.steps.alignment import predict_alignment, simulate_alignment
 
 
 def stored_tokens(model: SparseTokens, d: int, n: int, rng: np.random.Generator) -> float:

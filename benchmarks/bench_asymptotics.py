@@ -19,10 +19,10 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from benchmarks.clock import now, seconds
-from utils.asymptotics import learning_curve, order_parameters, predict_readout
-from utils.feature_law import FeatureLaw, Nodes
-from utils.laws import attention, pooled
-from utils.model import SparseTokens
+from needle.data.classifiers import attention, pooled
+from needle.data.law import FeatureLaw, Nodes
+from needle.data.tokens import SparseTokens
+from needle.readout.limit import learning_curve, order_parameters, predict_readout
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 

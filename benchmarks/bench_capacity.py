@@ -11,10 +11,10 @@ from scipy.optimize import linprog, minimize
 from scipy.stats import norm
 
 from benchmarks.clock import now
-from utils.capacity import predict_capacity, separability
-from utils.feature_law import FeatureLaw
-from utils.laws import attention, gaussian_mixture, pooled
-from utils.model import SparseTokens
+from needle.data.classifiers import attention, gaussian_mixture, pooled
+from needle.data.law import FeatureLaw
+from needle.data.tokens import SparseTokens
+from needle.readout.capacity import predict_capacity, separability
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.bench_alignment import megabytes
 from benchmarks.clock import seconds
-from utils.asymptotics import predict_readout
-from utils.laws import attention, dense_features
-from utils.model import SparseTokens
+from needle.data.classifiers import attention, dense_features
+from needle.data.tokens import SparseTokens
+from needle.readout.limit import predict_readout
 
 SETTINGS = [  # L, R, theta, temperature, cos: short and long, cold and hot, aligned and not
     (10, 1, 5.0, 2.0, 0.8), (10, 1, 5.0, 2.0, 0.0), (10, 1, 4.0, 0.3, 0.9), (10, 2, 3.0, 5.0, 0.9),

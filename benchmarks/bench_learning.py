@@ -1,4 +1,4 @@
-"""Promises of `utils.learning`: curves in a second, rounds at the speed of memory."""
+"""Promises of `needle.learning.limit`: curves in a second, rounds at the speed of memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from benchmarks.clock import seconds
-from utils import learning, posterior
-from utils.amp import Literal, simulate_learning, subset_weights
-from utils.learning import learning_thresholds, predict_learning
-from utils.model import SparseTokens
+from needle.data.tokens import SparseTokens
+from needle.learning import limit as learning
+from needle.learning import posterior
+from needle.learning.amp import Literal, simulate_learning, subset_weights
+from needle.learning.limit import learning_thresholds, predict_learning
 
 
 def forget() -> None:

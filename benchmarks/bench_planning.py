@@ -1,14 +1,15 @@
-"""Promises of `utils.planning`: the default table on one core in ten seconds."""
+"""Promises of `needle.planning.planner`: the default table on one core in ten seconds."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from benchmarks.clock import seconds
-from utils import learning, posterior
-from utils.estimation import estimate
-from utils.model import SparseTokens
-from utils.planning import plan
+from needle.bags.portrait import estimate
+from needle.data.tokens import SparseTokens
+from needle.learning import limit as learning
+from needle.learning import posterior
+from needle.planning.planner import plan
 
 
 def table(**task: float) -> None:

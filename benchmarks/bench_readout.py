@@ -7,9 +7,9 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.bench_alignment import megabytes
 from benchmarks.clock import now
-from utils.laws import attention, vectorized
-from utils.model import SparseTokens
-from utils.readout import fit_readout
+from needle.data.classifiers import attention, vectorized
+from needle.data.tokens import SparseTokens
+from needle.readout.fit import fit_readout
 
 LAW = attention(SparseTokens(10, 1, 5.0, 0.5), temperature=2.0, cos=0.8)
 

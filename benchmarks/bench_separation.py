@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.clock import seconds
-from utils.model import SparseTokens
-from utils.noise import sample_noise
-from utils.separation import critical_theta, oracle_error
+from needle.data.noise import sample_noise
+from needle.data.tokens import SparseTokens
+from needle.oracle.separation import critical_theta, oracle_error
 
 
 def attention_error(L: int, trials: int, method: str) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clock import now, seconds
-from utils.sweep import sweep
+from needle.trials.grid import sweep
 
 
 def busy(rng: np.random.Generator) -> float:

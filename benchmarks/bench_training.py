@@ -1,13 +1,13 @@
-"""Promises of `utils.training`: a flow in seconds at any length, a descent on tokens in seconds."""
+"""Promises of `needle.training.onepass`: a flow at any length and a descent in seconds."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from benchmarks.clock import seconds
-from utils.model import SparseTokens
-from utils.training import predict_training
-from utils.training_batch import simulate_descent
+from needle.data.tokens import SparseTokens
+from needle.training.batch import simulate_descent
+from needle.training.onepass import predict_training
 
 RATES = {"lr_q": 3.0, "lr_w": 3.0, "lr_b": 3.0}
 TIMES = np.linspace(0, 20, 21)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from utils.alignment import simulate_alignment
-from utils.endtoend import FAR, strength_in_law, strength_on_tokens, train_head
-from utils.laws import pooled, vectorized
-from utils.model import SparseTokens
-from utils.readout import simulate_readout
-from utils.records import Alignment
+from needle.data.classifiers import pooled, vectorized
+from needle.data.tokens import SparseTokens
+from needle.kit.records import Alignment
+from needle.readout.fit import simulate_readout
+from needle.readout.pipeline import FAR, strength_in_law, strength_on_tokens, train_head
+from needle.steps.alignment import simulate_alignment
 
 
 def two_steps(d: int, alpha: float, loss: str, rng: np.random.Generator) -> Alignment:

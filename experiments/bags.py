@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from utils.bag_amp import message_passing
-from utils.bag_learner import NeedleClassifier
-from utils.bags import Array, Bags, benchmark, digit_bags, digits
-from utils.estimation import estimate
-from utils.whitening import whitening
-from utils.yardsticks import fit_pooling, tune
+from needle.bags.arrays import Array, Bags, benchmark, digit_bags, digits
+from needle.bags.classifier import NeedleClassifier
+from needle.bags.messages import message_passing
+from needle.bags.portrait import estimate
+from needle.bags.units import whitening
+from needle.bags.yardsticks import fit_pooling, tune
 
 TEST = 1500  # fresh bags on which errors are counted
 YARDSTICKS = ("mean", "max", "noisy-or", "gated")

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from utils.alignment import simulate_alignment
-from utils.depth import scores, train
-from utils.heads import sample_signed, second_moment_query
-from utils.laws import attention
-from utils.model import SparseTokens
-from utils.readout import fit_readout, simulate_readout
-from utils.steps import two_steps
-from utils.token_noise import TokenNoise, predict_noisy_alignment, sample_bags, whiten
-from utils.transfer import rescaled
+from experiments.depth import scores, train
+from needle.data.classifiers import attention
+from needle.data.tokens import SparseTokens
+from needle.oracle.heads import sample_signed, second_moment_query
+from needle.readout.fit import fit_readout, simulate_readout
+from needle.readout.transfer import rescaled
+from needle.steps.alignment import simulate_alignment
+from needle.steps.colored import TokenNoise, predict_noisy_alignment, sample_bags, whiten
+from needle.steps.rule import two_steps
 
 NOISES: dict[str, dict[str, Any]] = {
     "white": {},

@@ -4,12 +4,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from utils.capacity import predict_capacity, predict_capacity_width, simulate_capacity
-from utils.feature_law import FeatureLaw
-from utils.laws import attention, gaussian_mixture, pooled, vectorized
-from utils.margin import simulate_margin
-from utils.model import SparseTokens
-from utils.readout import simulate_readout
+from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
+from needle.data.law import FeatureLaw
+from needle.data.tokens import SparseTokens
+from needle.readout.capacity import predict_capacity, predict_capacity_width, simulate_capacity
+from needle.readout.fit import simulate_readout
+from needle.readout.margin import simulate_margin
 
 Numbers = dict[str, float]
 SHARES, SCALED = np.linspace(0.5, 1.7, 13), np.linspace(-3, 3, 13)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utils.alignment import simulate_alignment
-from utils.laws import attention, pooled, vectorized
-from utils.model import SparseTokens
-from utils.readout import simulate_readout
+from needle.data.classifiers import attention, pooled, vectorized
+from needle.data.tokens import SparseTokens
+from needle.readout.fit import simulate_readout
+from needle.steps.alignment import simulate_alignment
 
 CLOCK = getattr(time, "thread_time", time.process_time)
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from utils.asymptotics import learning_curve
-from utils.capacity import predict_capacity
-from utils.explore_values import EXPLORERS
-from utils.feature_law import FeatureLaw
-from utils.laws import attention, pooled, vectorized
-from utils.learning import all_solutions, learning_thresholds, state_evolution
-from utils.model import SparseTokens
-from utils.noise import Noise, sample_noise
-from utils.posterior import bayes_error, channel
-from utils.separation import oracle_error
+from needle.data.classifiers import attention, pooled, vectorized
+from needle.data.law import FeatureLaw
+from needle.data.noise import Noise, sample_noise
+from needle.data.tokens import SparseTokens
+from needle.learning.limit import all_solutions, learning_thresholds, state_evolution
+from needle.learning.posterior import bayes_error, channel
+from needle.oracle.separation import oracle_error
+from needle.readout.capacity import predict_capacity
+from needle.readout.limit import learning_curve
+from utils.explorers.values import EXPLORERS
 
 POINTS = 100  # a batch
 TABLED = ("detection", "curves", "capacity", "phase")

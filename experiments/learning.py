@@ -3,14 +3,14 @@
 import numpy as np
 from scipy import special
 
-from utils.alignment import predict_alignment, simulate_alignment
-from utils.asymptotics import predict_readout
-from utils.laws import attention, pooled
-from utils.learning import learning_thresholds, predict_learning, simulate_learning
-from utils.model import SparseTokens
-from utils.posterior import bayes_error
-from utils.readout import fit_readout
-from utils.steps import two_steps
+from needle.data.classifiers import attention, pooled
+from needle.data.tokens import SparseTokens
+from needle.learning.limit import learning_thresholds, predict_learning, simulate_learning
+from needle.learning.posterior import bayes_error
+from needle.readout.fit import fit_readout
+from needle.readout.limit import predict_readout
+from needle.steps.alignment import predict_alignment, simulate_alignment
+from needle.steps.rule import two_steps
 
 Numbers = dict[str, float]
 

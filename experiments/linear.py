@@ -3,10 +3,10 @@
 import numpy as np
 from scipy import optimize, special
 
-from utils.laws import pooled, vectorized
-from utils.model import SparseTokens
-from utils.readout import error_rate, fit_readout, simulate_readout
-from utils.records import Readout
+from needle.data.classifiers import pooled, vectorized
+from needle.data.tokens import SparseTokens
+from needle.kit.records import Readout
+from needle.readout.fit import error_rate, fit_readout, simulate_readout
 
 NEEDLE = SparseTokens(10, 1, 8.0, 0.5)
 Numbers = dict[str, float]

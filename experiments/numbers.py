@@ -1,7 +1,7 @@
 """What the page "Your own numbers" interpolates, and what its interpolation is tested against.
 
 Whole plans at random settings: sizes and shares from the stops of the sliders, any number of
-samples per dimension, five strengths in the window of `utils.explore_numbers`. Averaging alone at
+samples per dimension, five strengths in the window of `utils.explorers.numbers`. Averaging alone at
 random signal-to-noise ratios. And the channel of one bag, for the best learner, at every size.
 """
 
@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from utils.explore_numbers import (
+from needle.data.tokens import SparseTokens
+from needle.learning.posterior import bayes_rates, channel
+from needle.planning.planner import EVIDENCE, plan
+from needle.planning.tuner import Tuner
+from utils.explorers.numbers import (
     BUDGET,
     NEEDLES,
     SHARES,
@@ -22,10 +26,6 @@ from utils.explore_numbers import (
     steps_capacity,
     strength,
 )
-from utils.model import SparseTokens
-from utils.planning import EVIDENCE, plan
-from utils.posterior import bayes_rates, channel
-from utils.tuning import Tuner
 
 CHOICES = ("none", "pooled", "attention", "twice")
 STRENGTHS = 5

@@ -7,12 +7,12 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr, softmax
 
-from utils.laws import attention
-from utils.model import SparseTokens
-from utils.planning import PlanRow, plan
-from utils.rates import RATE_W, calibrated_rate
-from utils.readout import fit_readout
-from utils.steps import two_steps
+from needle.data.classifiers import attention
+from needle.data.tokens import SparseTokens
+from needle.planning.planner import PlanRow, plan
+from needle.readout.fit import fit_readout
+from needle.steps.rates import RATE_W, calibrated_rate
+from needle.steps.rule import two_steps
 
 SHARES, SHARPNESS, RIDGES = (0.25, 0.5, 0.75, 0.9, 1.0), (1.2, 2.0, 3.5), (0.003, 0.03, 0.3)
 DRAWS = 400

@@ -5,16 +5,16 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special, stats
 
-from utils.alignment import predict_alignment, simulate_alignment
-from utils.asymptotics import learning_curve, predict_readout
-from utils.detection import one_needle_bayes_error
-from utils.feature_law import FeatureLaw
-from utils.laws import attention, learned_attention, pooled, vectorized
-from utils.losses import get_loss
-from utils.model import SparseTokens
-from utils.readout import error_rate, fit_readout, simulate_readout
-from utils.reuse import predict_reuse, simulate_reuse
-from utils.steps import two_steps
+from needle.data.classifiers import attention, learned_attention, pooled, vectorized
+from needle.data.law import FeatureLaw
+from needle.data.tokens import SparseTokens
+from needle.kit.losses import get_loss
+from needle.oracle.detection import one_needle_bayes_error
+from needle.readout.fit import error_rate, fit_readout, simulate_readout
+from needle.readout.limit import learning_curve, predict_readout
+from needle.readout.reuse import predict_reuse, simulate_reuse
+from needle.steps.alignment import predict_alignment, simulate_alignment
+from needle.steps.rule import two_steps
 
 SHORT, LONG = SparseTokens(10, 1, 5.0, 0.5), SparseTokens(1000, 3, 6.0, 0.3)
 CALIBRATED = float(special.logit(0.3) / (0.3 - 0.5))

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utils import detection
-from utils.model import SparseTokens
-from utils.noise import sample_noise
-from utils.separation import critical_theta, oracle_error, required_theta
+from needle.data.noise import sample_noise
+from needle.data.tokens import SparseTokens
+from needle.oracle import detection
+from needle.oracle.separation import critical_theta, oracle_error, required_theta
 
 RULES: dict[str, tuple[str, float | None]] = {
     "pooled": ("attention", 0.0),

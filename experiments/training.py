@@ -8,16 +8,16 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 
-from utils.alignment import predict_alignment
-from utils.asymptotics import predict_readout
-from utils.laws import attention
-from utils.learning import predict_learning, samples_for
-from utils.model import SparseTokens
-from utils.records import Training
-from utils.reuse import simulate_reuse
-from utils.training import predict_training, simulate_training
-from utils.training_batch import gradient, simulate_descent
-from utils.training_rounds import simulate_rounds
+from needle.data.classifiers import attention
+from needle.data.tokens import SparseTokens
+from needle.kit.records import Training
+from needle.learning.limit import predict_learning, samples_for
+from needle.readout.limit import predict_readout
+from needle.readout.reuse import simulate_reuse
+from needle.steps.alignment import predict_alignment
+from needle.training.batch import gradient, simulate_descent
+from needle.training.onepass import predict_training, simulate_training
+from needle.training.rounds import simulate_rounds
 
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0)
 LOOKS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 200, 300)

@@ -7,14 +7,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from utils.alignment import predict_alignment, simulate_alignment
-from utils.asymptotics import predict_readout
-from utils.laws import attention, pooled
-from utils.model import SparseTokens
-from utils.planning import plan
-from utils.rates import RATE_W, calibrated_rate
-from utils.readout import simulate_readout
-from utils.tuning import Recipe, Tuner
+from needle.data.classifiers import attention, pooled
+from needle.data.tokens import SparseTokens
+from needle.planning.planner import plan
+from needle.planning.tuner import Recipe, Tuner
+from needle.readout.fit import simulate_readout
+from needle.readout.limit import predict_readout
+from needle.steps.alignment import predict_alignment, simulate_alignment
+from needle.steps.rates import RATE_W, calibrated_rate
 
 
 def sharpness_map(

@@ -1,9 +1,9 @@
 """What every test starts from: declared rates of false alarm, and seeds that can be refreshed.
 
 A statistical test declares with `@pytest.mark.false_alarm(rate)` how often it would refuse correct
-code if its seed were drawn at random; `python -m scripts.false_alarms` adds the rates up. Seeds are
-fixed, so a pass is repeatable. NEEDLE_SEED=k shifts the seeds of just these tests by k and lets
-hypothesis explore anew.
+code if its seed were drawn at random; `python -m scripts.check.false_alarms` adds the rates up.
+Seeds are fixed, so a pass is repeatable. NEEDLE_SEED=k shifts the seeds of just these tests by k
+and lets hypothesis explore anew.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from needle.kit.checks import check_integer, check_real
+
 from .agreement_table import MIME as MIME
 from .agreement_table import Agreement, Row
-from .validation import check_integer, check_real
 
 LEFT_OUT = ("converged", "iterations", "rounds")
 Estimated = tuple[float, float, float, int | None]  # mean, standard error, freedom, trials

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
+from needle.kit.checks import check_choice, check_integer
+
 from .results import Stored
-from .validation import check_choice, check_integer
 
 CLASSIFIERS = ("pooled", "vectorized", "attention")
 TASKS = (

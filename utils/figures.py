@@ -26,7 +26,7 @@ from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from .validation import check_choice, check_integer
+from needle.kit.checks import check_choice, check_integer
 
 COLORS = {
     "vectorized": "#0072b2",

@@ -6,22 +6,13 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from needle.kit.records import Estimate as Estimate
+
+FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "results"
 QUANTITY = ("quantity", "estimate", "standard_error", "trials", "seed")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The mean over independent trials; `agree` takes it as a simulation."""
-
-    estimate: float
-    standard_error: float
-    trials: int
-
-    def __float__(self) -> float:
-        return self.estimate
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,7 @@ def stored(name: str) -> Stored:
     >>> abs(float(estimates["mean"]) - 1) < 5 * estimates["mean"].standard_error
     True
     """
-    folder = files(__package__) / "results"
+    folder = FOLDER
     known = sorted(file.name[:-4] for file in folder.iterdir() if file.name.endswith(".csv"))
     if name not in known:
         raise ValueError(f"name = {name!r} is not allowed: name must be one of {known}")
@@ -96,7 +87,7 @@ def agreements() -> list[dict[str, Any]]:
     >>> sorted(agreements()[0])
     ['claim', 'quantity', 'trials', 'z']
     """
-    file = files(__package__) / "results" / "agreements.json"
+    file = FOLDER / "agreements.json"
     return json.loads(file.read_text(encoding="utf-8"))
 
 

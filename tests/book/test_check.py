@@ -1,4 +1,4 @@
-"""What runs the unit tests: `make check`, and the fresh seeds of every week."""
+"""What the fresh seeds of every week reach."""
 
 from __future__ import annotations
 
@@ -9,26 +9,7 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from scripts import check
-from scripts.run_notebooks import ROOT
-
-
-def test_every_module_is_checked_by_tests_and_not_by_doctests_alone() -> None:
-    assert check.tests_of("laws") == ["tests/utils/test_laws.py", "utils/laws.py"]
-    assert "tests/utils/test_beyond.py" in check.tests_of("transfer")
-    assert "tests/utils/test_steps.py" in check.tests_of("alignment")  # where mutants send it
-    assert check.tests_of("agreement_table")[0] == "tests/utils/test_agreement.py"
-    first = {path.stem: check.tests_of(path.stem)[0] for path in (ROOT / "utils").glob("[!_]*.py")}
-    without = {name for name, file in first.items() if not file.startswith("tests/")}
-    assert without == {"explore_numbers"}  # the tests of the site hold it against its twin
-    with pytest.raises(SystemExit, match="no module lawz"):
-        check.tests(["lawz"])
-
-
-def test_imports_are_found_in_every_form() -> None:
-    text = "import utils.a\nfrom utils.b import c\nfrom utils import d, e\nfrom other import f\n"
-    assert check.imported(text) >= {"a", "b", "d", "e"}
-    assert not check.imported(text) & {"c", "f"}
+from scripts.check.false_alarms import PLACES
 
 
 class Shared:
@@ -42,7 +23,7 @@ class Shared:
             if item.get_closest_marker("false_alarm"):
                 fixtures = item._fixtureinfo.name2fixturedefs  # type: ignore[attr-defined]
                 for name, (*_, last) in fixtures.items():
-                    if last.baseid.startswith("tests/utils") and last.scope != "function":
+                    if last.baseid.startswith("tests/") and last.scope != "function":
                         self.made[f"{last.baseid}: {name}"] = last.func
 
 
@@ -51,7 +32,7 @@ def test_fresh_seeds_reach_whatever_a_statistical_test_draws(monkeypatch) -> Non
     not draw."""
     shared = Shared()
     with redirect_stdout(StringIO()):
-        code = pytest.main(["--collect-only", str(ROOT / "tests" / "utils")], plugins=[shared])
+        code = pytest.main(["--collect-only", *map(str, PLACES)], plugins=[shared])
     assert code == 0 and shared.made
 
     def refuse(*_: object) -> None:

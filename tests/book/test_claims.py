@@ -3,8 +3,8 @@
 import json
 from collections import Counter
 
-from scripts.false_alarms import of_book, of_tests
-from scripts.run_notebooks import ROOT
+from scripts.book.run_notebooks import ROOT
+from scripts.check.false_alarms import of_book, of_tests
 from utils.agreement import MIME
 
 

@@ -10,8 +10,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_output
 
-from scripts.contract import breaches
-from scripts.run_notebooks import chapters
+from scripts.book.run_notebooks import chapters
+from scripts.check.contract import breaches
 from tests.book.conftest import PNG, code, shown, sound_notebook, text
 
 Break = Callable[[Any], None]

@@ -1,4 +1,4 @@
-"""Docstrings of `utils` point to statements and equations that exist, and theory points there."""
+"""Docstrings of `needle` point to statements and equations that exist, and theory points there."""
 
 import ast
 import json
@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from scripts.run_notebooks import ROOT, chapters
+from scripts.book.run_notebooks import ROOT, chapters
 
-MODULES = sorted((ROOT / "utils").glob("[!_]*.py"))
+PARTS = (ROOT / "needle", ROOT / "utils")
+MODULES = sorted(path for part in PARTS for path in part.rglob("[!_]*.py"))
 POINTER = r"(?:Appendix|Chapter)\s+(\w+),\s+((?:(?:equation )?\(?[\w-]+\)?(?:,\s+|\s+and\s+)?)+)"
 WITHOUT = {"fit_cost": "H"}  # an appendix in which nothing is stated
 
@@ -33,7 +34,7 @@ def pointers(text: str) -> list[tuple[str, str]]:
 
 
 def test_every_label_in_a_docstring_exists():
-    found = {path.name: pointers(path.read_text(encoding="utf-8")) for path in MODULES}
+    found = {path: pointers(path.read_text(encoding="utf-8")) for path in MODULES}
     assert sum(map(len, found.values())) > 60
     for name, named in found.items():
         for page, label in named:

@@ -8,8 +8,8 @@ import matplotlib.image as mpimg
 import numpy as np
 import pytest
 
-from scripts import landing_figure
-from utils.noise import sample_noise
+from needle.data.noise import sample_noise
+from scripts.book import landing_figure
 
 
 def gap(one: Path, other: Path) -> float:

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from scripts import fresh_chapters, ledger, ledger_calibration, statements
-from scripts.run_notebooks import ROOT
+from scripts.book import ledger, ledger_calibration, statements
+from scripts.book.run_notebooks import ROOT
+from scripts.check import fresh_chapters
 from utils.agreement_table import MIME, Agreement, Row
 
 BOX = "```{prf:theorem} So\n:label: thm-7-a\n\nIt is.\n```\n\n**Status:** derived here.\n"
@@ -183,7 +184,7 @@ def test_agreements_get_the_ids_that_the_ledger_links_to(chapter: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 def test_cells_sort_by_value_and_lines_are_found_by_all_words() -> None:
-    module = (ROOT / "_static" / "ledger.mjs").as_uri()
+    module = (ROOT / "site" / "static" / "ledger.mjs").as_uri()
     code = f"""
         import {{ order, matches }} from "{module}";
         const sorted = (cells, name) => cells.sort((a, b) => order(a, b, name));

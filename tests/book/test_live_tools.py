@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
+from needle.trials.grid import sweep
+from scripts.book import live_assets, live_licences, live_pages
+from scripts.book.run_notebooks import ROOT, chapters
+
+sys.path.insert(0, str(ROOT / "site"))  # beside which the page has `_live`
 import _live.kernel
 from _live import screen
-from scripts import live_assets, live_licences, live_pages
-from scripts.run_notebooks import chapters
-from utils.sweep import sweep
 
 
 def wheel(path: Path, name: str, **files: str) -> Path:

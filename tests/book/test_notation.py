@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts import notation
-from scripts.chapter import Box
-from scripts.run_notebooks import ROOT, chapters
+from scripts.book.chapter import Box
+from scripts.book.run_notebooks import ROOT, chapters
+from scripts.check import notation
 
-TEXT = (ROOT / "notation.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "site" / "notation.md").read_text(encoding="utf-8")
 KNOWN = notation.known_symbols()
 
 

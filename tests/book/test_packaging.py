@@ -1,4 +1,4 @@
-"""The wheel: the package under its public name, and what a notebook on Colab does with it."""
+"""The wheel and the sdist: the library under its own name, and nothing of the book."""
 
 from __future__ import annotations
 
@@ -7,72 +7,114 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from scripts.run_notebooks import ROOT, chapters
+from scripts.book.run_notebooks import ROOT, chapters
 
-DATA = ("explorers", "results")
 PREDICT = """
-from {name}.model import SparseTokens
-from {name}.laws import pooled
-from {name}.asymptotics import predict_readout
+from needle import SparseTokens, pooled, predict_readout
 law = pooled(SparseTokens(L=10, R=1, theta=5.0, pi=0.5))
 print(round(predict_readout(law, 2.0, 0.1).test_error, 6))
 """
+TYPED = """
+from needle import SparseTokens, pooled, predict_readout
+from needle.readout import fit_readout
+
+error: float = predict_readout(pooled(SparseTokens(10, 1, 5.0, 0.5)), 2.0, 0.1).test_error
+reveal_type(fit_readout)
+"""
+HATCH = [sys.executable, "-m", "hatchling", "build", "-d"]
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds what the wheel installs, and nothing else of ours."""
+    """A folder that holds what the wheel, built from the sdist, installs."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([*HATCH, str(folder), "-t", "sdist"], cwd=ROOT, check=True, capture_output=True)
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as packed:
+        packed.extractall(folder, filter="data")
+    (source,) = (path for path in folder.iterdir() if path.is_dir())
+    subprocess.run(
+        [*HATCH, str(folder), "-t", "wheel"], cwd=source, check=True, capture_output=True
+    )
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder / "site")
     return folder / "site"
 
 
-def run(code: str, site: Path) -> str:
-    """What isolated Python prints: it sees the wheel and the dependencies, not the checkout."""
+def run(code: str, site: Path, *command: str) -> str:
+    """What Python prints that sees the wheel and its dependencies, not the checkout."""
     blind = f"import sys; sys.path = [p for p in sys.path if p != {str(ROOT)!r}]\n"
-    command = [sys.executable, "-c", blind + code]
+    words = list(command) or [sys.executable, "-c", blind + code]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     result = subprocess.run(
-        command, cwd=site, env=environment, capture_output=True, text=True, check=False
+        words, cwd=site, env=environment, capture_output=True, text=True, check=False
     )
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout.strip()
 
 
-def test_the_wheel_holds_one_typed_package(installed: Path) -> None:
+def test_the_wheel_holds_the_library_and_nothing_of_the_book(installed: Path) -> None:
     names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert names == {"needle"}
-    folders = {ROOT / "utils": installed / "needle"}
-    folders |= {ours / name: theirs / name for ours, theirs in folders.items() for name in DATA}
-    for ours, theirs in folders.items():
-        here = {path.name for path in ours.iterdir()} - {"__pycache__"}
-        assert {path.name for path in theirs.iterdir()} == here
+    here = {
+        p.relative_to(ROOT) for p in (ROOT / "needle").rglob("*") if "__pycache__" not in p.parts
+    }
+    assert {path.relative_to(installed) for path in (installed / "needle").rglob("*")} == here
+    for path in (installed / "needle").rglob("*.py"):
+        assert "utils" not in path.read_text(encoding="utf-8").replace("sklearn.utils", "")
 
 
-def test_both_names_compute_the_same(installed: Path) -> None:
+def test_the_wheel_computes_what_the_checkout_does(installed: Path) -> None:
     checkout = subprocess.run(
-        [sys.executable, "-c", PREDICT.format(name="utils")],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert run(PREDICT.format(name="needle"), installed) == checkout.stdout.strip()
+        [sys.executable, "-c", PREDICT], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert run(PREDICT, installed) == checkout.stdout.strip()
+    place, version = run(
+        "import needle; print(needle.__file__, needle.__version__)", installed
+    ).split()
+    assert Path(place) == installed / "needle" / "__init__.py"
+    (metadata,) = installed.glob("*.dist-info/METADATA")
+    assert f"Version: {version}\n" in metadata.read_text()
 
 
-def test_the_first_cell_on_colab_gives_the_chapters_their_name(installed: Path) -> None:
-    cell = re.search(r"^import needle.*$", (ROOT / "intro.md").read_text(), re.M)
-    assert cell, "the landing page says what to run on Colab"
-    code = f"{cell[0]}\n{PREDICT.format(name='utils')}\nimport utils.laws as m; print(m.__file__)"
-    *_, place = run(code, installed).splitlines()
-    assert Path(place) == installed / "needle" / "laws.py"
+def test_the_command_answers(installed: Path) -> None:
+    (entry,) = installed.glob("*.dist-info/entry_points.txt")
+    assert "needle = needle.__main__:main" in entry.read_text()
+    code = (
+        "import runpy; sys.argv[1:] = 'plan --L 10 --R 1 --d 100 --n 400 --pi .5 --theta 5'.split()"
+    )
+    said = run(f"{code}; runpy.run_module('needle', run_name='__main__')", installed)
+    assert "best possible" in said
+
+
+def test_types_are_seen_from_outside(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "use.py").write_text(TYPED)
+    words = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
+    words += ["--ignore-missing-imports", str(tmp_path / "use.py")]
+    said = run("", installed, *words)
+    assert "Revealed type is" in said and 'Any"' not in said.splitlines()[0]
+
+
+def test_the_facade_is_light_and_complete() -> None:
+    code = "import sys, needle; print([m for m in ('numpy', 'scipy') if m in sys.modules])"
+    words = [sys.executable, "-c", code]
+    assert subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.strip() == "[]"
+    import needle
+    import utils
+
+    for package in (needle, utils):
+        for name in dir(package):
+            assert getattr(package, name) is not None
+        with pytest.raises(AttributeError, match="has no nowhere"):
+            package.nowhere  # noqa: B018
 
 
 def test_the_extra_book_brings_what_the_chapters_import() -> None:
@@ -90,14 +132,16 @@ def test_the_extra_book_brings_what_the_chapters_import() -> None:
         if cell["cell_type"] == "code"
     ]
     imports = re.findall(r"^(?:from|import) (\w+)", "\n".join(cells), re.M)
-    others = {name for name in imports if name not in sys.stdlib_module_names} - {"utils"}
+    ours = {"needle", "utils"}
+    others = {name for name in imports if name not in sys.stdlib_module_names} - ours
     assert {"sklearn": "scikit-learn"}.keys() <= others
     assert {name.replace("sklearn", "scikit-learn") for name in others} <= names
 
 
-def test_importing_the_package_changes_no_setting_of_matplotlib(installed: Path) -> None:
+def test_importing_the_figures_changes_no_setting_of_matplotlib() -> None:
     code = (
-        "import matplotlib as m; before = dict(m.rcParams); import needle.figures;"
+        "import matplotlib as m; before = dict(m.rcParams); import utils.figures;"
         " print(before == dict(m.rcParams))"
     )
-    assert run(code, installed) == "True"
+    words = [sys.executable, "-c", code]
+    assert subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.strip() == "True"

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from scripts import real_bags
+from scripts.run import real_bags
 
 
 def test_an_unknown_file_is_refused() -> None:

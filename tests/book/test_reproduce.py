@@ -13,11 +13,12 @@ import sys
 import pytest
 from scipy import stats
 
-from scripts import calibration, reproduce
-from scripts.experiments import catalogue, chosen, differences, source_of
-from scripts.run_notebooks import ROOT
+from needle.trials.grid import Sweep
+from scripts.book.run_notebooks import ROOT
+from scripts.check import calibration
+from scripts.run import reproduce
+from scripts.run.experiments import catalogue, chosen, differences, source_of
 from utils.results import Stored, agreements, stored
-from utils.sweep import Sweep
 
 EXPERIMENTS = catalogue()
 FILES = sorted(file.stem for file in reproduce.RESULTS.glob("*.csv"))
@@ -47,7 +48,7 @@ def test_a_stored_run_says_where_it_comes_from(name: str) -> None:
         ({"seed": 2}, "the seed is 1, not 2"),
         ({"grid": {"n": [100, 400, 900]}}, "1 points are missing, for example {'n': 900}"),
         ({"grid": {"n": [100]}}, "1 points are not asked for, like {'n': 400}"),
-        ({"function": "scripts.experiments:source_of"}, ""),
+        ({"function": "scripts.run.experiments:source_of"}, ""),
     ],
 )
 def test_a_changed_definition_is_noticed(change: dict, message: str) -> None:
@@ -184,7 +185,7 @@ def test_a_run_that_was_resumed_says_so(wall: float, words: str) -> None:
 
 
 def command(*words: str, **options) -> subprocess.Popen:
-    call = [sys.executable, "-m", "scripts.reproduce", *words]
+    call = [sys.executable, "-m", "scripts.run.reproduce", *words]
     return subprocess.Popen(
         call, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
     )
@@ -206,7 +207,7 @@ def test_the_command_says_what_it_does_and_refuses_what_it_does_not_know() -> No
 
 
 def test_the_collected_scores_are_those_of_the_chapters() -> None:
-    """Nine of ten at least: else run `python -m scripts.calibration`, then Appendix G."""
+    """Nine of ten at least: else run `python -m scripts.check.calibration`, then Appendix G."""
     now = {(r["claim"], r["quantity"]): r["z"] for r in calibration.collected()}
     kept = {(r["claim"], r["quantity"]): r["z"] for r in agreements()}
     names = {claim for claim, _ in now}

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from scripts import statements
+from scripts.book import statements
 
 BOX = "```{{prf:{kind}}} {title}\n:label: {label}\n\nIt is so.\n```\n\n{after}"
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from utils.cache import contents
-from utils.sweep import Sweep, SweepError, SweepWarning, sweep
+from needle.trials.grid import Sweep, SweepError, SweepWarning, sweep
+from needle.trials.store import contents
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]

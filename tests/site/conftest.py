@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scripts.browser import QuietHandler, launched, opened, serve
-from scripts.build_book import HTML, toc_pages
+from scripts.book.build_book import HTML, toc_pages
+from scripts.check.browser import QuietHandler, launched, opened, serve
 from tests.site.looks import resize
 from tests.site.reader import SUB_PATH, Site
 from tests.site.sliders import pages

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from scripts.browser import load_images
-from scripts.pdf import SETTLED
+from scripts.book.pdf import SETTLED
+from scripts.check.browser import load_images
 
 TEXT_CONTRAST = 4.5  # WCAG AA for text, here of the strongest ink of a figure against the page
 SCROLLS = "[...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth)"

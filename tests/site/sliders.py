@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from scripts.build_book import toc_pages
-from utils.explore_values import EXPLORERS
+from scripts.book.build_book import toc_pages
+from utils.explorers.values import EXPLORERS
 
 PIXEL = 0.02  # coordinates in the SVG are rounded to hundredths
 

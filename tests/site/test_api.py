@@ -1,4 +1,4 @@
-"""The pages of functions, one a module, and the names in code that lead to them."""
+"""The pages of functions, one a room, and the names in code that lead to them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scripts.browser import opened, settle
-from scripts.build_book import api_modules
+from scripts.book.build_book import api_modules
+from scripts.check.browser import opened, settle
 from tests.site.conftest import CHAPTERS
 from tests.site.looks import background, luminance
 from tests.site.test_pages import CONTRAST, WCAG, violations
@@ -20,7 +20,9 @@ LINK = re.compile(r'<a class="code-link" href="([^"#]+)#([^"]+)">')
 @pytest.mark.parametrize("part", range(4))
 def test_pages_of_functions_have_no_findings_of_axe(chromium: Any, host: str, part: int) -> None:
     """In the light all rules; in the dark, where only colours differ, those of contrast."""
-    first, *others = (f"{host}/api/{module}.html" for module in api_modules()[part::4])
+    first, *others = (
+        f"{host}/api/{room.rpartition('.')[2]}.html" for room in list(api_modules())[part::4]
+    )
     found = {}
     with opened(chromium, first) as page:
         for address in (first, *others):
@@ -52,4 +54,4 @@ def test_a_name_is_followed_by_a_click_and_by_the_keyboard(chromium: Any, host: 
         link.focus()
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile(r"/api/\w+\.html#"))
-        assert page.locator("h1").first.inner_text().startswith("utils.")
+        assert page.locator("h1").first.inner_text().startswith("needle.")

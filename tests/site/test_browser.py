@@ -11,8 +11,8 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from scripts.browser import load_images, opened, settle
-from scripts.pdf import SETTLED
+from scripts.book.pdf import SETTLED
+from scripts.check.browser import load_images, opened, settle
 from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, SECOND, burden
 from tests.site.looks import TEXT_CONTRAST, background, contrast, pixels

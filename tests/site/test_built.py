@@ -16,10 +16,10 @@ import yaml
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from scripts.build_book import HTML, VERSIONS
-from scripts.contract import STATUSES
-from scripts.run_notebooks import ROOT, chapters
-from scripts.statements import statements
+from scripts.book.build_book import HTML, VERSIONS, api_modules
+from scripts.book.run_notebooks import ROOT, chapters
+from scripts.book.statements import statements
+from scripts.check.contract import STATUSES
 from tests.site.conftest import CHAPTERS, PAGES
 
 REPOSITORY = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
@@ -119,12 +119,13 @@ def test_execution_page_lists_chapters_and_versions(site: Path) -> None:
 
 def test_api_page_documents_every_public_name(site: Path) -> None:
     listed = {tag["href"] for tag in soup(site / "api.html").select("article td a[href]")}
-    for path in (ROOT / "utils").glob("[!_]*.py"):
-        assert f"api/{path.stem}.html" in listed
-        documented = {t["id"] for t in soup(site / f"api/{path.stem}.html").find_all(id=True)}
-        module = import_module(f"utils.{path.stem}")
+    for package, modules in api_modules().items():
+        page = f"api/{package.rpartition('.')[2]}.html"
+        assert page in listed
+        documented = {t["id"] for t in soup(site / page).find_all(id=True)}
         public = [
             f"{module.__name__}.{name}"
+            for module in map(import_module, modules)
             for name, value in vars(module).items()
             if (inspect.isclass(value) or inspect.isfunction(value))
             and value.__module__ == module.__name__

@@ -1,7 +1,8 @@
 """Tables of the explorers against direct answers: a thousand random points of each.
 
-The direct answers stand in `utils/results/explorer_points.csv`, made by `experiments/explorers.py`;
-a few dozen fresh settings are computed on the spot in `test_explorers.py`.
+The direct answers stand in `experiments/results/explorer_points.csv`, made by
+`experiments/explorers.py`; a few dozen fresh settings are computed on the spot in
+`test_explorers.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from experiments.explorers import POINTS, TABLED, between, points
-from utils.explore_values import STRENGTHS
+from utils.explorers.values import STRENGTHS
 from utils.results import stored
 
 BATCHES = 10

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from scripts.browser import opened
-from scripts.explorer_speed import DRAG, FIRST, allowed, measure
-from utils.explore import modules
-from utils.explore_values import EXPLORERS
+from scripts.check.browser import opened
+from scripts.check.explorer_speed import DRAG, FIRST, allowed, measure
+from utils.explorers import modules
+from utils.explorers.values import EXPLORERS
 
 DATA_BUDGET, SCRIPT_BUDGET = 400_000, 30_000  # bytes a page, compressed
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from scripts.browser import opened
+from scripts.check.browser import opened
 from tests.site.sliders import (
     computed,
     current,
@@ -21,8 +21,8 @@ from tests.site.sliders import (
     random_settings,
     resolution,
 )
-from utils.explore import bundle, values
-from utils.explore_values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
+from utils.explorers import bundle, values
+from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
 
 POINTS = 1000
 EXACT = 1e-9

@@ -16,8 +16,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from scripts import lab
-from scripts.run_notebooks import ROOT, chapters
+from scripts.book import lab
+from scripts.book.run_notebooks import ROOT, chapters
 
 WANTED = os.environ.get("NEEDLE_LAB", "1") not in ("", "0")
 pytestmark = pytest.mark.xdist_group("lab")

@@ -15,8 +15,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from scripts import live_assets
-from scripts.run_notebooks import ROOT, chapters
+from scripts.book import live_assets
+from scripts.book.run_notebooks import ROOT, chapters
 from tests.site.reader import SUB_PATH, Site, cell, crowd, focus, outputs, python, settled, write
 
 pytestmark = [
@@ -199,7 +199,7 @@ def test_a_cell_before_its_imports_says_what_is_missing(first: Any) -> None:
 
 
 def test_an_explorer_is_live_again(first: Any) -> None:
-    write(first, 2, "from utils.explore import explore\nexplore('needle')")
+    write(first, 2, "from utils.explorers import explore\nexplore('needle')")
     settled(first)
     figure = cell(first, 2).locator("[data-explorer=needle][data-ready]")
     figure.wait_for()
@@ -218,7 +218,7 @@ def test_progress_of_a_sweep_is_shown(first: Any) -> None:
     )
     code = """
 import time
-from utils.sweep import sweep
+from needle.trials.grid import sweep
 def f(n, rng):
     time.sleep(0.02)
     return rng.normal(size=n).mean()

@@ -9,8 +9,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from scripts import live_assets
-from scripts.run_notebooks import ROOT, chapters
+from scripts.book import live_assets
+from scripts.book.run_notebooks import ROOT, chapters
 from tests.site.reader import AGREEMENTS, Site, cell, python, same_digits, settled
 
 pytestmark = [
@@ -20,12 +20,12 @@ pytestmark = [
 WHOLE = ("01_model", "03_separation", "04_alignment")
 OTHERS = [path.stem for path in chapters() if path.stem not in WHOLE]
 THEORY = """
-from utils.alignment import predict_alignment
-from utils.asymptotics import predict_readout
-from utils.capacity import predict_capacity
-from utils.laws import attention
-from utils.learning import predict_learning
-from utils.model import SparseTokens
+from needle.steps.alignment import predict_alignment
+from needle.readout.limit import predict_readout
+from needle.readout.capacity import predict_capacity
+from needle.data.classifiers import attention
+from needle.learning.limit import predict_learning
+from needle.data.tokens import SparseTokens
 model = SparseTokens(L=10, R=3, theta=6.0, pi=0.2)
 law = attention(model, temperature=1.0, cos=0.8)
 records = [predict_alignment(model, 0.5), predict_readout(law, 2.0, 0.1)]

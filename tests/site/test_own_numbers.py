@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scripts import explore_surfaces as surfaces
-from scripts.browser import opened
-from scripts.run_notebooks import ROOT
-from utils.capacity import predict_capacity
-from utils.explore import placeholder, specification
-from utils.explore_numbers import BEYOND, BUDGET
-from utils.laws import pooled
-from utils.model import SparseTokens
-from utils.rates import calibrated_cosine
+from needle.data.classifiers import pooled
+from needle.data.tokens import SparseTokens
+from needle.readout.capacity import predict_capacity
+from needle.steps.rates import calibrated_cosine
+from scripts.book import explore_surfaces as surfaces
+from scripts.book.run_notebooks import ROOT
+from scripts.check.browser import opened
+from utils.explorers import placeholder, specification
+from utils.explorers.numbers import BEYOND, BUDGET
 
 PAGE = "your_numbers"
 COMPUTE = """async (settings) => {

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from scripts.browser_assets import TESTS
-from scripts.pdf import SETTLED, WIDTH
+from scripts.book.browser_assets import TESTS
+from scripts.book.pdf import SETTLED, WIDTH
 from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, REQUESTS, SECOND, burden
 from tests.site.looks import (

@@ -14,7 +14,7 @@ import pytest
 from pypdf import PdfReader
 from pypdf.generic import IndirectObject
 
-from scripts.pdf import TITLE, book, links
+from scripts.book.pdf import TITLE, book, links
 from tests.site.conftest import PAGES
 
 pytestmark = pytest.mark.xdist_group("pdf")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from needle.data.tokens import Tokens
+from needle.kit.records import Alignment, Readout
+from needle.oracle.rules import OracleError
 from utils.agreement import MIME, Agreement, AgreementError, agree, extrapolate
-from utils.model import Tokens
-from utils.oracle import OracleError
-from utils.records import Alignment, Readout
 from utils.results import Estimate, stored
 
 READOUT = Readout(0.1, 0.2, 0.3, 1.0, 2.0, -0.5)

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from utils import explore
-from utils.explore import bundle, placeholder, specification, values
-from utils.explore_base import Explorer, integers, stops, uniform
-from utils.explore_values import EXPLORERS
-from utils.records import ConvergenceError
+from needle.kit.records import ConvergenceError
+from utils import explorers as explore
+from utils.explorers import bundle, placeholder, specification, values
+from utils.explorers.base import Explorer, integers, stops, uniform
+from utils.explorers.values import EXPLORERS
 
 NAMES = sorted(EXPLORERS)
 SLOW = {"numbers"}  # whole plans
@@ -110,7 +110,7 @@ def test_an_aligned_sharp_query_finds_a_long_needle():
 
 @pytest.mark.slow
 def test_own_numbers_are_those_of_the_plan():
-    from utils.planning import plan
+    from needle.planning.planner import plan
 
     where = {"L": 100, "R": 2, "theta": 5.0, "pi": 0.2, "n": 600, "d": 100}
     shown, made = values("numbers", where), plan(L=100, R=2, d=100, n=600, pi=0.2, theta=5.0)

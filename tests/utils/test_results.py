@@ -20,9 +20,8 @@ L,loss,lr,quantity,estimate,standard_error,trials,seed
 
 @pytest.fixture
 def run(tmp_path, monkeypatch) -> Stored:
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "test.csv").write_text(TEXT, encoding="utf-8")
-    monkeypatch.setattr(results, "files", lambda package: tmp_path)
+    (tmp_path / "test.csv").write_text(TEXT, encoding="utf-8")
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
     return stored("test")
 
 

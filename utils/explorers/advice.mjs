@@ -1,4 +1,4 @@
-// What a plan says of one strength, in words: utils.plan_table and utils.planning.
+// What a plan says of one strength, in words: needle.planning.words and needle.planning.planner.
 
 const CLEAR = 0.9; // an error counts as better than another from this ratio on
 

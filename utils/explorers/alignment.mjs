@@ -1,4 +1,4 @@
-// The limit of two gradient steps: the integrals of utils.alignment.
+// The limit of two gradient steps: the integrals of needle.steps.alignment.
 
 // E of a pull, its square and g(t) = tanh(t/2)/2 over t ~ N(mean, sd²); by the trapezoidal rule,
 // whose error is exponentially small while the step in t stays below 0.7.

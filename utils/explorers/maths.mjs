@@ -44,7 +44,7 @@ export const ndtri = (p) => { // Wichura's AS 241
   return q < 0 ? -x : x;
 };
 
-// The uniform number of a place in a stream: the same in utils/explore_base.py.
+// The uniform number of a place in a stream: the same in utils/explorers/base.py.
 export const uniform = (seed, place) => {
   let h = (Math.imul(seed, 0x9e3779b1) + Math.imul(place, 0x85ebca77)) >>> 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

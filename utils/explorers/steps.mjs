@@ -1,4 +1,4 @@
-// Chapter 4: the limit of two gradient steps, the same integrals as utils.alignment.
+// Chapter 4: the limit of two gradient steps, the same integrals as needle.steps.alignment.
 import { limit, predict } from "./alignment.mjs";
 import { explorer } from "./frame.mjs";
 import { geomspace } from "./maths.mjs";

@@ -1,5 +1,5 @@
 // A smooth function of several variables through stored values: |x − c|³ around every centre c,
-// and a plane. The weights are solved for in scripts/explore_surfaces.py.
+// and a plane. The weights are solved for in scripts/book/explore_surfaces.py.
 import { range } from "./maths.mjs";
 import { numbersOf } from "./tables.mjs";
 

@@ -1,0 +1,33 @@
+"""Bags of any length: whitening, classifier, yardsticks."""
+
+from .arrays import Bags as Bags
+from .arrays import as_bags as as_bags
+from .arrays import benchmark as benchmark
+from .arrays import digit_bags as digit_bags
+from .arrays import digits as digits
+from .assumptions import Assumption as Assumption
+from .assumptions import check_bags as check_bags
+from .assumptions import independence as independence
+from .assumptions import isotropy as isotropy
+from .assumptions import tails as tails
+from .assumptions import whiten as whiten
+from .classifier import Learned as Learned
+from .classifier import NeedleClassifier as NeedleClassifier
+from .classifier import query as query
+from .messages import Messages as Messages
+from .messages import message_passing as message_passing
+from .portrait import Portrait as Portrait
+from .portrait import estimate as estimate
+from .resampling import Corrected as Corrected
+from .resampling import corrected as corrected
+from .units import Moments as Moments
+from .units import Whitening as Whitening
+from .units import moments as moments
+from .units import whitening as whitening
+from .yardsticks import Gated as Gated
+from .yardsticks import fit_gated as fit_gated
+from .yardsticks import fit_noisy_or as fit_noisy_or
+from .yardsticks import fit_pooling as fit_pooling
+from .yardsticks import gated_gradient as gated_gradient
+from .yardsticks import noisy_or as noisy_or
+from .yardsticks import tune as tune

@@ -1,0 +1,320 @@
+"""What each classifier can represent: its smallest test error when ξ and θ are known.
+
+Every classifier here sees the tokens through their projections h_ℓ = g_ℓ + θ v_ℓ on ξ and compares
+a statistic S with a threshold. Two ideas carry the module:
+
+* **The risk needs no labels.** With η = P(y = +1 | tokens) from the likelihood ratio, any rule has
+  error E[1 − η; S > t] + E[η; S ≤ t]. Averaging η instead of labels reduces the variance, and makes
+  the difference of two classifiers on the same tokens very sharp.
+* **A bag of noise is a few sums**, drawn by `needle.data.noise` at a cost that does not grow with
+  L.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, logit, logsumexp, ndtr, ndtri
+from scipy.stats import qmc
+
+from ..data.noise import Function, Noise, one, sample_noise
+from ..data.tokens import SparseTokens
+from ..kit.checks import check_choice, check_integer, check_is, check_real, check_rng
+from ..kit.nodes import GRID, MASS
+from ..kit.records import ConvergenceError
+from .rules import OracleError, averaged, cross_fit, largest_token, minimum, pool, two_gaussians
+
+BLOCK = 10_000
+KINDS = ("pooled", "vectorized", "attention", "elementwise", "bayes")
+
+
+def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
+    """log e_R(x)/C(L,R), x = exp(θh − θ²/2), with free tokens h (trials, …, R).
+
+    For R > 1: with any r > 0 and p = rx/(1 + rx), r^R e_R(x) = Π(1 + rx) · P(B = R), with B the sum
+    of independent Bernoulli(p_ℓ). A Fourier sum over N points gives P(B = R), of order 1 when
+    E[B] ≈ R, up to its aliases P(B = R + N), …, below 1e-10.
+    """
+    L, R = noise.L, noise.R
+    if R == 1:
+        scale, (total,) = noise.tilted(theta, one)
+        with np.errstate(divide="ignore"):
+            bag = np.where(total > 0, scale + np.log(total), -np.inf)
+        return np.logaddexp(bag[:, None, None], theta * h[..., 0]) - theta**2 / 2 - math.log(L)
+    target = min(R, L - 0.5)
+
+    def excess(s: float) -> float:
+        return L * float(MASS @ expit(s + theta * GRID - theta**2 / 2)) - target
+
+    s = brentq(excess, -100 - 13 * theta, 100 + 13 * theta + theta**2, xtol=1e-3)
+
+    def log_terms(g: np.ndarray, angle: float) -> np.ndarray:
+        return np.log1p(expit(s + theta * g - theta**2 / 2) * (np.exp(1j * angle) - 1))[None]
+
+    N = 2 * ((R + 14 + math.ceil(6 * math.sqrt(R))) // 2) + 1
+    probability = np.ones(h.shape[:-1])
+    for angle in 2 * np.pi / N * np.arange(1, (N + 1) // 2):
+        _, (bag,) = noise.tilted(0.0, partial(log_terms, angle=angle))
+        free = log_terms(h, angle)[0].sum(axis=-1)
+        probability += 2 * np.exp(bag[:, None, None] + free - 1j * R * angle).real
+    _, (bag,) = noise.tilted(0.0, lambda g: np.logaddexp(0, s + theta * g - theta**2 / 2)[None])
+    free = np.logaddexp(0, s + theta * h - theta**2 / 2).sum(axis=-1)
+    subsets = np.log(np.arange(L, L - R, -1) / np.arange(1, R + 1)).sum()
+    log_probability = np.log(np.maximum(probability / N, 1e-17))
+    return bag[:, None, None] + free - R * s + log_probability - subsets
+
+
+def _attention(noise: Noise, h: np.ndarray, tau: float) -> np.ndarray:
+    """Σ softmax(τh) h, where the bag acts as a single token of log weight log Σ e^{τg}."""
+    if tau == math.inf:
+        return np.maximum(noise.tilted(1.0, one)[0][:, None, None], h.max(axis=-1))
+    scale, (mass, moment) = noise.tilted(tau, lambda g: np.stack([np.ones_like(g), g]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bag = np.where(mass > 0, scale + np.log(mass), -np.inf)[:, None, None]
+        value = np.where(mass > 0, moment / mass, 0.0)[:, None, None]
+    top = np.maximum(bag, tau * h.max(axis=-1))
+    heavy, weight = np.exp(bag - top), np.exp(tau * h - top[..., None])
+    return (heavy * value + (weight * h).sum(axis=-1)) / (heavy + weight.sum(axis=-1))
+
+
+def _check_arguments(
+    kind: str, model: SparseTokens, tau: float | None, phi: Function
+) -> float | None:
+    """τ, when every argument is allowed."""
+    check_choice("kind", kind, KINDS)
+    check_is("model", model, SparseTokens)
+    check_is("phi", phi, Callable, "a function")
+    frozen = kind == "attention" and isinstance(tau, float) and tau == math.inf
+    return tau if tau is None or frozen else check_real("tau", tau, 0)
+
+
+def _check_noise(noise: Noise, model: SparseTokens) -> Noise:
+    """The noise, when it is that of bags of the model."""
+    if (check_is("noise", noise, Noise).L, noise.R) == (model.L, model.R):
+        return noise
+    raise ValueError(
+        f"noise with L, R = {noise.L}, {noise.R} is not allowed: noise must have those of the "
+        f"model, {model.L}, {model.R}"
+    )
+
+
+def oracle_error(
+    kind: str,
+    model: SparseTokens,
+    *,
+    tau: float | None = None,
+    phi: Function = np.tanh,
+    rng: np.random.Generator | None = None,
+    trials: int = 10_000,
+    noise: Noise | None = None,
+) -> OracleError:
+    """The smallest test error of a kind of classifier that knows ξ and θ, with the best threshold.
+
+    - "pooled", "vectorized" (uniform weights): two Gaussians at distance δ = θR/√L, closed form;
+    - "attention" (w = ξ, q = τξ): S = Σ softmax(τh) h at the given τ, or at the best one;
+      τ = ∞ is the largest token, closed form;
+    - "elementwise": S = Σ h φ(τh), τ = 1 unless given, φ fixed as L grows;
+    - "bayes": S = e_R(x)/C(L, R) with x = exp(θh − θ²/2), threshold (1 − π)/π.
+
+    (It simulates where `predict_error` predicts, and is no exception, whatever its name.)
+    Appendix A, def-A-oracle, prop-A-risk, thm-A-two-gaussians and eq-A-ratio.
+
+    All but the closed forms are Monte Carlo over `trials` bags of noise; pass `noise` from
+    `sample_noise` instead of `rng` to compare kinds, θ, τ or π on the same bags.
+
+    >>> model = SparseTokens(L=10**4, R=1, theta=4.29, pi=0.5)
+    >>> round(float(oracle_error("pooled", model)), 4)
+    0.4914
+    >>> noise = sample_noise(10**4, 1, 4000, np.random.default_rng(0))
+    >>> bayes, attention = (oracle_error(k, model, noise=noise) for k in ("bayes", "attention"))
+    >>> round(float(bayes), 2), round(attention.error / bayes.error, 2)
+    (0.26, 1.0)
+    """
+    tau = _check_arguments(kind, model, tau, phi)
+    if kind in ("pooled", "vectorized"):
+        return two_gaussians(model.snr, model.pi)
+    if kind == "attention" and tau == math.inf:
+        return largest_token(model)
+    if noise is None:
+        trials, rng = check_integer("trials", trials, 4), check_rng(rng)
+        if trials > BLOCK:
+            sizes = np.array([trials // 2, trials - trials // 2])
+            parts = [oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=n) for n in sizes]
+            return pool(parts, sizes / trials)
+        noise = sample_noise(model.L, model.R, trials, rng)
+    noise = _check_noise(noise, model)
+    theta, pi = model.theta, model.pi
+    h = noise.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
+    evidence = _log_ratio(noise, h, theta)
+    posterior = expit(evidence + logit(pi))
+    share = np.array([1 - pi, pi])[:, None] / h.shape[2]
+    yes, no = share * (1 - posterior), share * posterior
+    if kind == "bayes":
+        risk = np.minimum(yes, no).sum(axis=(1, 2))
+        return averaged(risk, float(-logit(pi)))
+    if kind == "elementwise":
+        scale = 1.0 if tau is None else tau
+        _, (total,) = noise.tilted(0.0, lambda g: (g * phi(scale * g))[None])
+        S = total[:, None, None] + (h * phi(scale * h)).sum(axis=-1)
+        return cross_fit(lambda _: S, scale, scale, yes, no)
+    ceiling = 2 * critical_theta(model.L)
+    return cross_fit(lambda tau: _attention(noise, h, tau), tau, ceiling, yes, no)
+
+
+def predict_error(
+    kind: str, model: SparseTokens, *, tau: float | None = None, phi: Function = np.tanh
+) -> OracleError:
+    """What `oracle_error` tends to as L → ∞ with R fixed: the same record, without simulation.
+
+    - "pooled", "vectorized", attention at τ = ∞: the closed form, exact at every L;
+    - "bayes", attention at the best τ or at a given τ ≥ √(log L / 2):
+      min{π Φ(√(2 log L) − θ)^R, 1 − π}, the needle hidden below the largest straw;
+    - "elementwise", attention at a smaller τ: noise sums are Gaussian, and with G ~ N(0, 1) and
+      h = θ + G the error is min_s π E Φ(s − Σ J(h)) + (1 − π) Φ(−s), where for ψ(h) = h φ(τh)
+      J(h) = (ψ(h) − E ψ(G))/√(L Var ψ(G)), and J(h) = (h − τ) e^{τh − τ²}/√(L(1 + τ²)) for
+      attention.
+
+    Appendix A, thm-A-two-gaussians, thm-A-bayes, thm-A-frozen, thm-A-fixed-tau and thm-A-ladder.
+
+    >>> model = SparseTokens(L=10**8, R=1, theta=10.0, pi=0.5)
+    >>> simulated = oracle_error("attention", model, tau=1.0, rng=np.random.default_rng(0))
+    >>> round(predict_error("attention", model, tau=1.0).error, 3), round(simulated.error, 2)
+    (0.104, 0.1)
+    """
+    tau = _check_arguments(kind, model, tau, phi)
+    L, R, theta, pi = model.L, model.R, model.theta, model.pi
+    if kind in ("pooled", "vectorized"):
+        return two_gaussians(model.snr, pi)
+    if kind == "attention" and tau == math.inf:
+        return largest_token(model)
+    frozen = tau is None or tau >= math.sqrt(math.log(L) / 2)
+    if kind == "bayes" or (kind == "attention" and frozen):
+        return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
+    t = 1.0 if tau is None else tau
+    if R == 1:
+        h, weight = theta + GRID[::10, None], MASS[::10] / MASS[::10].sum()
+    else:
+        h, weight = theta + ndtri(qmc.Sobol(R, seed=0).random(2**14)), np.full(2**14, 2.0**-14)
+    with np.errstate(over="ignore"):
+        if kind == "attention":
+            J = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
+        else:
+            psi = GRID * phi(t * GRID)
+            variance = MASS @ (psi - MASS @ psi) ** 2
+            J = (h * phi(t * h) - MASS @ psi) / math.sqrt(L * variance)
+    shift = J.sum(axis=1)
+
+    def risk(s: np.ndarray) -> np.ndarray:
+        return pi * (ndtr(np.subtract.outer(s, shift)) @ weight) + (1 - pi) * ndtr(-s)
+
+    s, error = minimum(risk, -9.0, 9.0)
+    return OracleError(error, threshold=s, tau=t)
+
+
+def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
+    """Mean softmax weight E Σ_signal e^{τh} / Σ e^{τh} on the signal tokens of a positive sample.
+
+    Chapter 3, eq-3-weight and thm-3-weight.
+
+    >>> noise = sample_noise(10**6, 1, 500, np.random.default_rng(0))
+    >>> model = SparseTokens(L=10**6, R=1, theta=7.0, pi=0.5)
+    >>> [round(needle_weight(model, tau, noise), 1) for tau in (1.0, 4.0)]
+    [0.0, 0.9]
+    """
+    check_is("model", model, SparseTokens)
+    scale, (mass,) = _check_noise(noise, model).tilted(check_real("tau", tau, 0), one)
+    with np.errstate(divide="ignore"):
+        bag = (scale + np.log(mass))[:, None]
+    return float(expit(logsumexp(tau * (model.theta + noise.free), axis=-1) - bag).mean())
+
+
+def critical_theta(L: float, tau: float | None = None, *, criterion: str = "weight") -> float:
+    """Signal strength at which attention (w = ξ, q = τξ) finds the needle, as L → ∞ with R fixed.
+
+    criterion "weight": the softmax puts its mass on the signal token, e^{τθ} > Σ e^{τg}. This takes
+        θ = log L/τ + τ/2, and √(2 log L) once the noise is frozen, τ ≥ √(2 log L).
+    criterion "error": the test error at the best threshold vanishes. The signal token need only
+        beat the fluctuations of the noise, which takes θ = log L/(2τ) + τ, and √(2 log L) once
+        these are frozen, τ ≥ √(log L / 2).
+    Without τ, at the best one: √(2 log L) for both. Appendix A, cor-A-weight and cor-A-boundary.
+
+    >>> [round(critical_theta(1e4, tau), 3) for tau in (1.0, 4.0, 5.0, None)]
+    [9.71, 4.303, 4.292, 4.292]
+    >>> round(critical_theta(1e4, 1.0, criterion="error"), 3)
+    5.605
+    """
+    log_L = math.log(check_real("L", L, 1, open_low=True))
+    check_choice("criterion", criterion, ("weight", "error"))
+    if tau is None or (isinstance(tau, float) and tau == math.inf):
+        return math.sqrt(2 * log_L)
+    tau = check_real("tau", tau, 0, open_low=True)
+    c = 1.0 if criterion == "weight" else 2.0
+    if tau * c < math.sqrt(2 * log_L):
+        return log_L / (c * tau) + c * tau / 2
+    return math.sqrt(2 * log_L)
+
+
+def required_theta(
+    kind: str,
+    L: int,
+    *,
+    error: float = 0.05,
+    R: int = 1,
+    pi: float = 0.5,
+    tau: float | None = None,
+    phi: Function = np.tanh,
+    rng: np.random.Generator | None = None,
+    trials: int = 4_000,
+    noise: Noise | None = None,
+) -> tuple[float, float]:
+    """The θ at which the error of `kind` is `error`, and its standard error.
+
+    With `rng` or `noise` by `oracle_error`: all θ are tried on the same noise, so that the error
+    falls smoothly, and the standard error of θ is that of the error divided by its slope. Without
+    either by `predict_error`, exact at every L only for linear classifiers.
+    `ConvergenceError` if no θ is enough, for example for an element-wise φ that vanishes at +∞.
+    Appendix A, def-A-oracle, cor-A-boundary and thm-A-ladder.
+
+    >>> [round(required_theta(kind, 10**4)[0], 2) for kind in ("pooled", "bayes")]
+    [328.97, 5.57]
+    >>> round(required_theta("bayes", 10**4, rng=np.random.default_rng(0))[0], 1)
+    6.0
+    """
+    check_choice("kind", kind, KINDS)
+    pi = SparseTokens(L, R, 0.0, pi).pi
+    check_real("error", error, 0, min(pi, 1 - pi), open_low=True, open_high=True)
+    if noise is None and rng is not None:
+        noise = sample_noise(L, R, trials, rng)
+
+    def at(theta: float, tau: float | None = tau) -> OracleError:
+        model = SparseTokens(L=L, R=R, theta=theta, pi=pi)
+        if noise is None:
+            return predict_error(kind, model, tau=tau, phi=phi)
+        return oracle_error(kind, model, tau=tau, phi=phi, noise=noise)
+
+    def solve(tau: float | None, guess: float) -> float:
+        low, high = 0.8 * guess, 1.2 * guess
+        while at(high, tau).error > error:
+            if high > 1e100:
+                raise ConvergenceError(f"no θ brings the error of {kind!r} down to {error}", high)
+            low, high = high, 2 * high
+        while at(low, tau).error <= error:
+            low, high = low / 2, low
+        return float(brentq(lambda x: at(x, tau).error - error, low, high, rtol=precision))
+
+    theta, precision = critical_theta(L) + 2, 1e-5
+    if noise is not None:
+        precision = 1e-4  # below any standard error
+        theta = required_theta(kind, L, error=error, R=R, pi=pi, tau=tau, phi=phi)[0]  # a guess
+    if kind == "attention" and tau is None and noise is not None:
+        for _ in range(2):  # τ best at this θ, then θ at that τ: the error is flat in τ near there
+            tau = at(theta).tau
+            theta = solve(tau, theta)
+    else:
+        theta = solve(tau, theta)
+    slope = (at(1.01 * theta, tau).error - at(0.99 * theta, tau).error) / (0.02 * theta)
+    return theta, at(theta, tau).standard_error / abs(slope)

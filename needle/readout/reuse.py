@@ -1,0 +1,311 @@
+"""One data set used twice: two gradient steps on the query, then a readout on the same samples.
+
+On samples that the steps have seen, the features have the law of `needle.readout.seen`; the readout
+sees it along ŵ⁽¹⁾, q̂₂ and e. In all other directions the noise is fresh, less the two sums that
+were taken out of it: the force of the data on a direction of w is E[r²ℓ'²] − E[ℓ'k₁]² − E[ℓ'k₂]²
+with k₁ = ⟨s, m⟩/√E|m|² and k₂ = γ_y/√(LΓ̄₂). The saddle function of `needle.readout.saddle` becomes
+
+    F = E[ M_{χr²}(Ω + χ(ϑ₁k₁ + ϑ₂k₂)) ] − ½χ(ϑ₁² + ϑ₂²) − w_⊥ζ/(2α) + ½λ(|ν|² + κ² + w_⊥²),
+
+χ = w_⊥/ζ, stationary in (ν₁, ν₂, κ, w_⊥, b, ζ, ϑ₁, ϑ₂). New samples have no part in w⁽¹⁾ or q: the
+test error is that of the ordinary attention law.
+Appendix C, thm-c-reuse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, softmax
+
+from ..data.classifiers import attention
+from ..data.law import FeatureLaw, Scores
+from ..data.tokens import SparseTokens
+from ..kit.checks import check_flag, check_integer, check_is, check_real, check_rng
+from ..kit.losses import get_loss
+from ..kit.nodes import CLOUD
+from ..kit.records import ConvergenceError, Readout
+from ..steps.alignment import predict_alignment
+from ..steps.rule import two_steps
+from .fit import error_rate, fit_readout
+from .limit import OrderParameters, solve_readout
+from .seen import Plane, Seen, training_law
+
+Array = np.ndarray
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Reused(Readout):
+    """A readout, and its overlap ⟨w, q̂⟩ with the query."""
+
+    along: float = 0.0
+
+
+def _equations(
+    law: Seen, alpha: float, lam: float, loss: Any, x: Array
+) -> tuple[Array, Array, Array, Array]:
+    """∇F at x = (ν₁, ν₂, κ, w_⊥, b, ζ, ϑ₁, ϑ₂), its Hessian, the training scores and the forces."""
+    kappa, rest, zeta, K1, K2 = x[2], x[3], x[5], x[6], x[7]
+    sigma, chi, square = math.hypot(kappa, rest), rest / zeta, law.r**2
+    back, noise = K1 * law.gathered + K2 * law.counted, law.r * law.G
+    omega = x[:3] @ law.means + x[4] + sigma * noise + chi * back
+    u = loss.prox(omega, chi * square, law.y)
+    force = loss.first(u, law.y)
+    bend = loss.second(u, law.y)
+    bend = bend / (1 + chi * square * bend)
+
+    # derivatives of Ω + χ(ϑ₁k₁ + ϑ₂k₂) and of χr² in x, and of χ in (w_⊥, ζ)
+    chi_rest, chi_zeta, chi_rest_zeta, chi_zeta_zeta = 1 / zeta, -chi / zeta, -1 / zeta**2, 2 * chi
+    chi_zeta_zeta /= zeta**2
+    J, Jx = np.zeros((2, 8, len(u)))
+    J[:3], J[4] = law.means, 1.0
+    J[2] += noise * kappa / sigma
+    J[3], J[5] = noise * rest / sigma + back * chi_rest, back * chi_zeta
+    J[6], J[7] = chi * law.gathered, chi * law.counted
+    Jx[3], Jx[5] = square * chi_rest, square * chi_zeta
+
+    w = law.weight
+    gradient = J @ (w * force) - Jx @ (w * force**2) / 2
+    H = (J * (w * bend)) @ J.T + (Jx * (w * bend * force**2)) @ Jx.T
+    mixed = (J * (w * bend * force)) @ Jx.T
+    H -= mixed + mixed.T
+    turn = (w * force) @ noise / sigma**3
+    H[2:4, 2:4] += turn * np.array([[rest**2, -kappa * rest], [-kappa * rest, kappa**2]])
+    gap = (w * force) @ np.array([law.gathered, law.counted]).T - x[6:]  # zero at the solution
+    along = (w * force) @ back - (w * force**2) @ square / 2 - (K1 * K1 + K2 * K2) / 2
+    H[3, 5] += along * chi_rest_zeta - 1 / (2 * alpha)
+    H[5, 5] += along * chi_zeta_zeta
+    H[3, 6:] += gap * chi_rest
+    H[5, 6:] += gap * chi_zeta
+    H[[6, 7], [6, 7]] -= chi
+    H[[0, 1, 2, 3], [0, 1, 2, 3]] += lam
+    H[5, 3], H[6:, 3], H[6:, 5] = H[3, 5], H[3, 6:], H[5, 6:]
+    held = (K1 * K1 + K2 * K2) / 2
+    gradient[:4] += lam * x[:4]
+    gradient[3] -= zeta / (2 * alpha) + held * chi_rest
+    gradient[5] -= rest / (2 * alpha) + held * chi_zeta
+    gradient[6:] -= chi * x[6:]
+    return gradient, H, u, force
+
+
+def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[Array, float, int]:
+    """Newton on ∇F with w_⊥, ζ > 0; not known to be a saddle here, so the end must be seen."""
+    positive = [3, 5]
+    gradient, H, _, _ = _equations(law, alpha, lam, loss, x)
+    residual, iterations = math.inf, 0
+    while iterations < 100 and residual >= TOLERANCE:
+        iterations += 1
+        scale = np.sqrt(np.abs(np.diag(H))) + 1e-300
+        merit = np.linalg.norm(gradient / scale)
+        try:
+            step = -np.linalg.solve(H / np.outer(scale, scale), gradient / scale) / scale
+        except np.linalg.LinAlgError:
+            return x, math.inf, iterations
+        length = min(1.0, 0.7 / max(np.max(-step[positive] / x[positive]), 1e-300))
+        while True:
+            gradient, H, _, _ = _equations(law, alpha, lam, loss, x + length * step)
+            if np.linalg.norm(gradient / scale) <= (1 - 1e-4 * length) * merit or length < 1e-8:
+                break
+            length /= 2
+        x = x + length * step
+        residual = float(np.max(np.abs(step) / (np.abs(x) + 1e-3 * np.linalg.norm(x[:3]))))
+    return x, residual, iterations
+
+
+def _solve(
+    seen: Seen, frame: Plane, fresh: FeatureLaw, near: OrderParameters, alpha: float, lam: float,
+    loss: str,
+) -> Reused:  # fmt: skip
+    """The readout trained on `seen` and tested on the law `fresh`, from the solution `near` it."""
+    rest = frame.signal - fresh.cos * frame.query
+    plane = near.nu * frame.query + near.kappa * rest / max(float(np.linalg.norm(rest)), 1e-12)
+    start = np.array([*plane, near.rest, near.bias, near.zeta, 0.0, 0.0])
+    kind = get_loss(loss)
+    x, residual, iterations = _newton(seen, alpha, lam, kind, start)
+    u = _equations(seen, alpha, lam, kind, x)[2]
+    signal, along, square = x[:3] @ frame.signal, x[:3] @ frame.query, x[:4] @ x[:4]
+    y, a, c, r, weight = fresh.nodes
+    margin = y * (fresh.theta * a * signal + c * along + x[4]) / (r * math.sqrt(square - along**2))
+    return Reused(
+        test_error=float(weight @ ndtr(-margin)),
+        train_loss=float(seen.weight @ kind.value(u, seen.y)),
+        train_error=float(seen.weight @ (seen.y * u < 0)),
+        signal=float(signal),
+        norm=math.sqrt(square),
+        bias=float(x[4]),
+        converged=residual < TOLERANCE,
+        iterations=iterations,
+        along=float(along),
+    )
+
+
+def predict_reuse(
+    model: SparseTokens,
+    alpha: float,
+    lam: float,
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    withheld: bool = True,
+) -> Readout:
+    """The readout when query and readout are trained on the same alpha·d samples.
+
+    The equations are solved twice at the same points, for samples that the steps have seen and for
+    fresh ones; the quotient of the two (for signal and bias the difference), in which most of the
+    error of the points cancels, is applied to `predict_readout` of the fresh ones.
+
+    Parameters
+    ----------
+    model : the token model
+    alpha, lam : samples per dimension, all used for both, and ridge λ > 0
+    temperature : T = β|q| > 0, reached by the choice of η_qβ
+    loss, lr_w, lr_b : of the two steps (`needle.predict_alignment`); the loss also of the
+        readout
+    withheld : False keeps ϑ₁ = ϑ₂ = 0, that is, shifts the logits of the training samples and
+        leaves their noise alone: an approximation, to see what it misses
+
+    Returns
+    -------
+    Readout: limits of everything that `simulate_reuse` measures.
+
+    Raises
+    ------
+    ConvergenceError : with the best estimate, where Newton's steps do not end.
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> query = attention(model, temperature=2.0, cos=predict_alignment(model, 1.0).query_cos)
+    >>> from needle.readout.limit import predict_readout
+    >>> fresh = predict_readout(query, 1.0, 0.01)
+    >>> reused = predict_reuse(model, 1.0, 0.01, temperature=2.0)
+    >>> print(f"{fresh.train_loss:.3f} {reused.train_loss:.3f}")
+    0.113 0.066
+    """
+    options: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b, "withheld": withheld}
+    found = reuse_path(model, alpha, [lam], temperature=temperature, **options)[0][0]
+    if not found.converged:
+        raise ConvergenceError(
+            f"alpha = {alpha:g}, lam = {lam:g}: Newton's steps did not end; take a larger lam",
+            found,
+        )
+    return found
+
+
+def reuse_path(
+    model: SparseTokens,
+    alpha: float,
+    lams: Sequence[float],
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    withheld: bool = True,
+    resolution: int = 1536,
+    bits: int = CLOUD,
+) -> list[tuple[Readout, Scores]]:
+    """`predict_reuse` at several ridges, at little more than the cost of one; see `converged`.
+
+    With each readout comes the law of its test score. `resolution` and `bits` are those of
+    `needle.attention`.
+    """
+    lams = [check_real("lam", lam, 0, open_low=True) for lam in lams]
+    withheld = check_flag("withheld", withheld)
+    steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
+    seen, frame = training_law(model, alpha, temperature=temperature, **steps)
+    unseen, _ = training_law(model, alpha, temperature=temperature, seen=False, **steps)
+    if not withheld:
+        seen = seen._replace(gathered=unseen.gathered, counted=unseen.counted)
+    cos = min(1.0, max(-1.0, float(frame.signal @ frame.query)))
+    fresh = attention(model, temperature=temperature, cos=cos, resolution=resolution, bits=bits)
+    path, near = [], None
+    for lam in lams:
+        near, exact = solve_readout(fresh, alpha, lam, loss, True, near)
+        ours, plain = (_solve(law, frame, fresh, near, alpha, lam, loss) for law in (seen, unseen))
+        path.append((_corrected(exact, ours, plain), _test_scores(fresh, ours)))
+    return path
+
+
+def _corrected(exact: Readout, ours: Readout, plain: Readout) -> Readout:
+    """The exact record of fresh samples, changed by what our points say that reuse changes."""
+
+    def corrected(name: str) -> float:
+        value, new, old = (getattr(record, name) for record in (exact, ours, plain))
+        return value + new - old if name in ("signal", "bias") or not old else value * new / old
+
+    names = ("test_error", "train_loss", "train_error", "signal", "norm", "bias")
+    return Readout(
+        **{name: corrected(name) for name in names},
+        converged=ours.converged and plain.converged,
+        iterations=ours.iterations,
+    )
+
+
+def _test_scores(fresh: FeatureLaw, found: Reused) -> Scores:
+    rest = math.sqrt(max(found.norm**2 - found.along**2, 0.0))
+    return fresh.limit_scores(found.signal, found.along, rest, found.bias)
+
+
+def simulate_reuse(
+    model: SparseTokens,
+    d: int,
+    alpha: float,
+    lam: float,
+    rng: np.random.Generator,
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    fresh: bool = False,
+) -> Readout:
+    """Two gradient steps on n = alpha·d samples of tokens in R^d, then a readout on the same ones.
+
+    With `fresh` the readout is trained on n new samples instead; from generators of the same state
+    both have the same query. The test error is that of this very readout and query, over fresh
+    draws of the coefficients. All nLd numbers are held in memory.
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> for fresh in (False, True):
+    ...     rng = np.random.default_rng(0)
+    ...     run = simulate_reuse(model, 100, 1.0, 0.01, rng, temperature=2.0, fresh=fresh)
+    ...     print(f"{run.train_loss:.2f}")
+    0.10
+    0.16
+    """
+    model, d, rng = check_is("model", model, SparseTokens), check_integer("d", d, 3), check_rng(rng)
+    T = check_real("temperature", temperature, 0, open_low=True)
+    n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
+    X, y, _ = model.sample(n, d, rng)
+    q = two_steps(X, y, loss=loss, lr_w=lr_w, lr_b=lr_b).q
+    q *= T / predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b).query_norm
+    if check_flag("fresh", fresh):
+        X, y, _ = model.sample(n, d, rng)
+    F = np.einsum("nl,nld->nd", softmax(X @ q, axis=1), X)
+    fit = fit_readout(F, y, lam, loss=loss)
+    size, norm = float(np.linalg.norm(q)), float(np.linalg.norm(fit.w))
+    law = attention(model, temperature=size, cos=min(1.0, max(-1.0, q[0] / size)))
+    plane = np.array(
+        [fit.w[0], fit.w[1:] @ q[1:] / np.linalg.norm(q[1:])]
+    )  # where the law has ξ, q
+    rest = math.sqrt(max(norm**2 - plane @ plane, 0.0))
+    return Readout(
+        test_error=error_rate(law, np.append(plane, rest), fit.b, rng),
+        train_loss=fit.train_loss,
+        train_error=fit.train_error,
+        signal=float(fit.w[0]),
+        norm=norm,
+        bias=fit.b,
+        converged=fit.converged,
+        iterations=fit.iterations,
+    )

@@ -1,0 +1,31 @@
+"""Two gradient steps on the query, and their limit."""
+
+from .alignment import indicator_length as indicator_length
+from .alignment import predict_alignment as predict_alignment
+from .alignment import simulate_alignment as simulate_alignment
+from .chance import Chance as Chance
+from .chance import chance_cosines as chance_cosines
+from .chance import imbalance as imbalance
+from .chance import predict_chance as predict_chance
+from .colored import TokenNoise as TokenNoise
+from .colored import heavy_error as heavy_error
+from .colored import predict_noisy_alignment as predict_noisy_alignment
+from .colored import sample_bags as sample_bags
+from .colored import signal_directions as signal_directions
+from .colored import whiten as whiten
+from .rates import RATE_W as RATE_W
+from .rates import RateWindow as RateWindow
+from .rates import calibrated_cosine as calibrated_cosine
+from .rates import calibrated_rate as calibrated_rate
+from .rates import rate_window as rate_window
+from .rule import SLOPES as SLOPES
+from .rule import Pulls as Pulls
+from .rule import StepRule as StepRule
+from .rule import TwoSteps as TwoSteps
+from .rule import block_length as block_length
+from .rule import mean_pulls as mean_pulls
+from .rule import step_rule as step_rule
+from .rule import take_steps as take_steps
+from .rule import two_steps as two_steps
+from .scatter import Spread as Spread
+from .scatter import predict_spread as predict_spread

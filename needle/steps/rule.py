@@ -1,0 +1,185 @@
+"""The two gradient steps themselves, on tokens in memory or in blocks.
+
+They start from w = b = q = 0 on n₀ samples. The first moves w and b (rates η_w, η_b), the second
+moves q. The pull of a sample is γ = −ℓ'(t; y) at its score t. In both losses it is γ_y − g(t) with
+an odd g and the pull γ_y = −ℓ'(0; y) at the start, so with X̄_i = X_iᵀ1/L,
+γ_i = −ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i) and the centering matrix P = I − 11ᵀ/L,
+
+    w⁽¹⁾ = (η_w/n₀) Σ γ_{y_i} X̄_i,   b⁽¹⁾ = (η_b/n₀) Σ γ_{y_i},
+    q⁽²⁾ = (1/(n₀L)) Σ γ_i X_iᵀ P X_i w⁽¹⁾
+
+(at η_qβ = 1: other values only stretch q). Appendix B, def-b-steps and eq-b-query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..kit.checks import check_labels, check_real
+from ..kit.losses import get_loss
+from ..kit.nodes import gaussian_nodes
+
+Array = np.ndarray
+
+BLOCK_ENTRIES = 2**21
+# ℓ' less its value at 0. Where the two classes' mean pulls cancel, their sum by ℓ' itself loses all
+# digits: at π = ½ and θ = 100 the echo would be off by 7 % at L = 10⁹, and be rounding at 10¹².
+SLOPES: dict[str, Callable[[Array], Array]] = {
+    "logistic": lambda t: 0.5 * np.tanh(0.5 * t),
+    "square": lambda t: t,
+}
+
+
+class StepRule(NamedTuple):
+    """The loss derivative ℓ'(t; y) = g(t) − γ_y, its g and {y: γ_y}, and the two rates."""
+
+    gradient: Callable[..., Array]
+    slope: Callable[[Array], Array]
+    start: dict[int, float]
+    lr_w: float
+    lr_b: float
+
+
+def step_rule(loss: str, lr_w: float, lr_b: float) -> StepRule:
+    """The rule of a loss, its rates checked."""
+    gradient = get_loss(loss).first
+    start = {y: -float(gradient(0.0, y)) for y in (1, -1)}
+    lr_w = check_real("lr_w", lr_w, 0, open_low=True)
+    return StepRule(gradient, SLOPES[loss], start, lr_w, check_real("lr_b", lr_b))
+
+
+class Pulls(NamedTuple):
+    """E γ and E γ² in each group of samples, and the mean of γ over all of them."""
+
+    first: list[float]
+    second: list[float]
+    mean: float
+
+
+def mean_pulls(
+    rule: StepRule, groups: Sequence[tuple[int, float, float]], balance: float, sd: float
+) -> Pulls:
+    """The pulls γ = −ℓ'(t; y) of groups (y, share, centre) with scores t ~ N(centre, sd²).
+
+    `balance` is E γ_y. The mean is a sum over the groups, or E γ_y less the slopes: what cancels
+    least.
+
+    >>> rule = step_rule("square", 0.5, 0.5)
+    >>> mean_pulls(rule, [(1, 0.5, 1e-20), (-1, 0.5, 1e-20)], 0.0, 0.0).mean
+    -1e-20
+    """
+    first, second, tilt, total = [], [], 0.0, 0.0
+    classes = {1: 0.0, -1: 0.0}
+    for y, share, centre in groups:
+        t, weight = gaussian_nodes(centre, sd)
+        pull = -rule.gradient(t, y)
+        first.append(float(weight @ pull))
+        second.append(float(weight @ pull**2))
+        total += share * first[-1]
+        classes[y] += share * first[-1]
+        tilt += share * float(weight @ rule.slope(t))
+    whole = max(map(abs, classes.values())) <= max(abs(balance), abs(tilt))
+    return Pulls(first, second, total if whole else balance - tilt)
+
+
+def block_length(L: int, d: int) -> int:
+    """How many samples of L tokens in R^d make a block."""
+    return max(1, BLOCK_ENTRIES // (L * d))
+
+
+class TwoSteps(NamedTuple):
+    """What the two steps leave: w⁽¹⁾ (d,), b⁽¹⁾ and q⁽²⁾ (d,) at η_qβ = 1."""
+
+    w: Array
+    b: float
+    q: Array
+
+
+def two_steps(
+    X: ArrayLike | Callable[[], Iterable[tuple[Array, Array]]],
+    y: ArrayLike | None = None,
+    *,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+) -> TwoSteps:
+    """The two gradient steps on given tokens, in memory that does not grow with their number.
+
+    Appendix B, def-b-steps and eq-b-query.
+
+    Parameters
+    ----------
+    X : tokens (n, L, d); or, where they are too many to keep, a function without arguments that
+        returns an iterable of blocks (X, y), the same blocks each time it is called (it is called
+        twice: once for w and b, once for q)
+    y : labels in {−1, +1} (n,), with an array X only
+    loss, lr_w, lr_b : as in `predict_alignment`
+
+    Examples
+    --------
+    >>> from needle.data.tokens import SparseTokens
+    >>> model = SparseTokens(L=10, R=3, theta=6.0, pi=0.2)
+    >>> X, y, _ = model.sample(400, 20, np.random.default_rng(0))
+    >>> w, b, q = two_steps(X, y)
+    >>> print(f"{q[0] / np.linalg.norm(q):.2f}")
+    0.99
+    >>> blocks = lambda: ((X[k : k + 100], y[k : k + 100]) for k in range(0, 400, 100))
+    >>> np.allclose(two_steps(blocks).q, q)
+    True
+    """
+    rule = step_rule(loss, lr_w, lr_b)
+    if callable(X):
+        if y is not None:
+            raise ValueError("y is not allowed: the blocks that X() returns hold the labels")
+        return take_steps(X, rule)
+    tokens, shape = np.asarray(X), np.shape(X)
+    if tokens.dtype.kind not in "iuf" or len(shape) != 3 or 0 in shape:
+        raise ValueError(
+            f"X of shape {shape} is not allowed: X must be real numbers of shape (n, L, d)"
+        )
+    labels = check_labels("y", y, shape[0])
+    size = block_length(shape[1], shape[2])
+    starts = range(0, shape[0], size)
+    return take_steps(lambda: ((tokens[k : k + size], labels[k : k + size]) for k in starts), rule)
+
+
+def take_steps(
+    blocks: Callable[[], Iterable[Any]],
+    rule: StepRule,
+    watch: Callable[[Array, Any], None] | None = None,
+) -> TwoSteps:
+    """`two_steps` on blocks (X, y, …); `watch` sees the pull of each token on q, with its block."""
+    n, w, b = 0, np.zeros(()), 0.0
+    for X, y, *_ in blocks():
+        slopes = rule.gradient(np.zeros(len(y)), y)
+        w, b, n = (
+            w - rule.lr_w * (slopes @ X.mean(axis=1)),
+            b - rule.lr_b * slopes.sum(),
+            n + len(y),
+        )
+    if not n:
+        raise ValueError("X is not allowed: it holds no tokens")
+    w, b = w / n, b / n
+    if not np.isfinite(w).all():
+        raise ValueError("X is not allowed: its tokens must be finite numbers")
+    query, again = np.zeros(len(w)), 0
+    for block in blocks():
+        X, y = block[:2]
+        again += len(y)
+        scores = X @ w
+        means = scores.mean(axis=1)
+        pull = rule.gradient(means + b, y)[:, None] * (scores - means[:, None])
+        pull /= -n * X.shape[1]
+        query += pull.ravel() @ X.reshape(-1, len(w))
+        if watch is not None:
+            watch(pull, block)
+    if again != n:
+        raise ValueError(
+            f"X is not allowed: it gave {n} samples and then {again}; X() must give the same "
+            "blocks each time it is called"
+        )
+    return TwoSteps(w, b, query)

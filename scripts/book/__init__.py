@@ -1,0 +1,1 @@
+"""What makes the book: execution, pages, what they take from elsewhere."""

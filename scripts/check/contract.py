@@ -1,0 +1,298 @@
+"""The notebook contract: what every chapter promises its reader, as a list of checks.
+
+    python -m scripts.check.contract [notebooks]     default: all; exit code 1 on any breach
+
+Each check is a function of a `Chapter` that yields a sentence for each breach.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+
+from scripts.book.chapter import (
+    AGREEMENT_TYPE,
+    STATEMENTS,
+    STATUSES,
+    Chapter,
+    boxes,
+    has_figure,
+    imported,
+    mime_types,
+    output_text,
+)
+from scripts.book.chapter import DIRECTIVE as DIRECTIVE  # for `scripts.book.lab`
+from scripts.book.run_notebooks import chapters
+
+MAX_LINES, MAX_MEDIAN_LINES, MIN_EXERCISES, MAX_MEGABYTES = 20, 6, 5, 3
+MAX_IMPORT_LINES = 25
+MAX_VISIBLE, MAX_RUN, MAX_BEFORE_FIGURE, MIN_PROOFS, MIN_QUICK_CHECKS = 150, 2, 3, 2, 5
+CAPTION = re.compile(r"\*\*Figure (\w+\.\d+)\.\*\* \S")
+MACHINE = re.compile(r"(?<![\w.])/(?:home|root|work|tmp|Users)/\w+| at 0x[0-9a-f]{6,}")
+
+
+def check_title(chapter: Chapter) -> Iterator[str]:
+    first = chapter.cells[0] if chapter.cells else None
+    if first is None or first.cell_type != "markdown" or not re.match(r"# \S", first.source):
+        yield "the first cell must be markdown that begins with the title, '# …'"
+    elif chapter.is_appendix and not first.source.startswith(f"# Appendix {chapter.tag}: "):
+        yield f"the title of an appendix begins with '# Appendix {chapter.tag}: '"
+    titles = [i for i, cell in chapter.prose if re.search(r"^# ", cell.source, re.M)]
+    if len(titles) > 1:
+        yield f"cell {titles[1]}: a second title; sections begin with '## '"
+
+
+def check_opening(chapter: Chapter) -> Iterator[str]:
+    start = chapter.code[0][0] if chapter.code else len(chapter.cells)
+    text = "\n\n".join(cell.source for i, cell in chapter.prose if i < start)
+    if "?" not in text:
+        yield "the question of the chapter must be asked before the first code cell"
+    if "what you will see" not in text.lower():
+        yield "'What you will see' is missing before the first code cell"
+
+
+def check_imports(chapter: Chapter) -> Iterator[str]:
+    if not chapter.code or not imported(chapter.code[0][1]):
+        yield "the first code cell must hold the imports"
+    for i, cell in chapter.code[1:]:
+        if imported(cell):
+            yield f"cell {i}: imports belong in the first code cell"
+    for i, cell in chapter.code:
+        if "sys.path" in cell.source:
+            yield f"cell {i}: sys.path is not to be touched; needle and utils are installed"
+
+
+def check_length(chapter: Chapter) -> Iterator[str]:
+    lengths = [len(cell.source.splitlines()) for _, cell in chapter.code]
+    for k, ((i, _), length) in enumerate(zip(chapter.code, lengths, strict=True)):
+        most = MAX_LINES if k else MAX_IMPORT_LINES
+        if not 0 < length <= most:
+            yield f"cell {i}: {length} lines; allowed are 1 to {most}"
+    if lengths and statistics.median(lengths) > MAX_MEDIAN_LINES:
+        median = statistics.median(lengths)
+        yield f"median cell length is {median:g} lines; at most {MAX_MEDIAN_LINES}"
+
+
+def check_execution(chapter: Chapter) -> Iterator[str]:
+    counts = [cell.execution_count for _, cell in chapter.code]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"cells are not executed in order from a fresh kernel: counts {counts}"
+    if chapter.code and not any(cell.outputs for _, cell in chapter.code):
+        yield "no output is stored"
+    for i, cell in chapter.code:
+        for output in cell.outputs:
+            if output.output_type == "error":
+                yield f"cell {i}: stores an error, {output.ename}"
+            if output.get("name") == "stderr":
+                yield f"cell {i}: stores a message on stderr"
+
+
+def check_stability(chapter: Chapter) -> Iterator[str]:
+    for i, cell in chapter.code:
+        for text in (cell.source, output_text(cell)):
+            if found := MACHINE.search(text):
+                yield f"cell {i}: {found[0].strip()!r} belongs to one machine or one run"
+        if "execution" in cell.metadata:
+            yield f"cell {i}: stores timings; run scripts/book/run_notebooks.py"
+    if chapter.notebook.metadata.get("kernelspec", {}).get("name") != "python3":
+        yield "the kernelspec must be python3"
+    identifiers = [cell.get("id") for cell in chapter.cells]
+    if None in identifiers or len(set(identifiers)) < len(identifiers):
+        yield "every cell needs an id of its own"
+    size = chapter.path.stat().st_size / 2**20
+    if size > MAX_MEGABYTES:
+        yield f"the notebook has {size:.1f} MB; at most {MAX_MEGABYTES}"
+
+
+def check_figures(chapter: Chapter) -> Iterator[str]:
+    number = 0
+    text = "\n\n".join(cell.source for _, cell in chapter.prose if not CAPTION.match(cell.source))
+    for i, cell in enumerate(chapter.cells):
+        caption = CAPTION.match(cell.source) if cell.cell_type == "markdown" else None
+        if caption and not (i and has_figure(chapter.cells[i - 1])):
+            yield f"cell {i}: the caption of Figure {caption[1]} follows no figure"
+        if not has_figure(cell):
+            continue
+        number += 1
+        name = f"{chapter.tag}.{number}"
+        following = chapter.cells[i + 1] if i + 1 < len(chapter.cells) else None
+        found = CAPTION.match(following.source) if following is not None else None
+        if not found or following.cell_type != "markdown":
+            yield f"cell {i}: a figure without the caption '**Figure {name}.** …' in the next cell"
+        elif found[1] != name:
+            yield f"cell {i + 1}: Figure {found[1]} should be Figure {name}"
+        elif not re.search(rf"Figures?\s+(?:\w+\.\d+[,–\s]+(?:and\s+)?)*{name}(?!\d)", text):
+            yield f"Figure {name} is not discussed: no text mentions it"
+
+
+def check_agreement(chapter: Chapter) -> Iterator[str]:
+    called = [cell for _, cell in chapter.code if re.search(r"\bagree\(", cell.source)]
+    if not called:
+        yield "no agree(...): a chapter holds its theory against a simulation"
+    elif not any(AGREEMENT_TYPE in mime_types(cell) for cell in called):
+        yield f"no agree(...) left its claim in the outputs ({AGREEMENT_TYPE})"
+
+
+def check_reading(chapter: Chapter) -> Iterator[str]:
+    """The page reads without its code: most of it is folded, and prose or a figure comes soon.
+
+    A folded cell is no visible code, so it does not count, and no prose, so it does not break a
+    row of visible cells either; what does is a markdown cell, the caption of a figure included.
+    """
+    visible = dict(chapter.visible)
+    lines = sum(len(cell.source.splitlines()) for cell in visible.values())
+    if lines > MAX_VISIBLE:
+        yield f"{lines} lines of code are visible outside solutions; at most {MAX_VISIBLE}"
+    run = before = 0
+    for i, cell in enumerate(chapter.cells):
+        run = run + (i in visible) if cell.cell_type == "code" else 0
+        if run == MAX_RUN + 1 and i in visible:
+            yield f"cell {i}: the third visible code cell in a row; fold one or write between"
+    for i, cell in chapter.code:
+        if has_figure(cell):
+            if before > MAX_BEFORE_FIGURE:
+                yield f"cell {i}: the first figure waits behind {before} visible code cells"
+            break
+        before += i in visible
+
+
+def check_status(chapter: Chapter) -> Iterator[str]:
+    for i, cell in chapter.prose:
+        for box in boxes(cell.source):
+            kind = box.kind.removeprefix("prf:")
+            if box.kind.startswith("prf:") and kind in STATEMENTS:
+                name = box.label or box.title or kind
+                if not box.label:
+                    yield f"cell {i}: the {kind} {name!r} has no :label:"
+                if not box.title:
+                    yield f"cell {i}: the {kind} {name!r} has no title"
+                if not box.status:
+                    yield (
+                        f"cell {i}: after {name} stands no paragraph '**Status:** …' "
+                        f"with one of {', '.join(STATUSES)}"
+                    )
+
+
+def check_marks(chapter: Chapter) -> Iterator[str]:
+    found = [(i, box) for i, cell in chapter.prose for box in boxes(cell.source)]
+    exercises = [(i, box) for i, box in found if box.kind in ("exercise", "exercise-start")]
+    for i, box in exercises:
+        if not box.mark:
+            name = box.label or box.title
+            yield f"cell {i}: exercise {name} lacks its first line, '*Proof · ★★ · 20 min*'"
+    if chapter.is_appendix:
+        return
+    proofs = sum(box.mark == "Proof" for _, box in exercises)
+    if proofs < MIN_PROOFS:
+        yield f"{proofs} exercise(s) marked Proof; at least {MIN_PROOFS}"
+    text = "\n\n".join(cell.source for _, cell in chapter.prose)
+    pattern = r"^## Exercises *\n+### Quick checks *\n(.*?)(?=^##|^[`:]+\{exercise|\Z)"
+    section = re.search(pattern, text, re.M | re.S)
+    checks = [box for box in boxes(section[1]) if box.kind == "dropdown"] if section else []
+    if len(checks) < MIN_QUICK_CHECKS:
+        yield (
+            f"{len(checks)} dropdown(s) under '## Exercises', '### Quick checks'; "
+            f"at least {MIN_QUICK_CHECKS}"
+        )
+    for box in checks:
+        if not box.title.endswith("?") or not box.body.strip():
+            yield f"quick check {box.title!r}: a question with '?' as title, an answer inside"
+
+
+def check_exercises(chapter: Chapter) -> Iterator[str]:
+    labels, solved, opened = [], set(), None
+    for i, name, argument, rest in chapter.directives:
+        options = re.match(r"(?:\n:[^\n]*)*", rest)
+        options = options[0] if options else ""
+        if name in ("exercise", "exercise-start"):
+            label = re.search(r":label: *(\S+)", options)
+            if label:
+                labels.append(label[1])
+            else:
+                yield f"cell {i}: an exercise without a :label:"
+        elif name == "solution-start":
+            if opened:
+                yield f"cell {i}: a solution starts before that of {opened[0]} ends"
+            if not re.search(r":class:.*\bdropdown\b", options):
+                yield f"cell {i}: the solution of {argument} is not folded (:class: dropdown)"
+            opened = (argument, i)
+        elif name == "solution-end":
+            if opened is None:
+                yield f"cell {i}: solution-end without solution-start"
+            elif not any(opened[1] < j < i for j, _ in chapter.code):
+                yield f"cell {i}: the solution of {opened[0]} has no code cell"
+            else:
+                solved.add(opened[0])
+            opened = None
+        elif name == "solution":
+            yield f"cell {i}: use solution-start and solution-end, so that the solution runs"
+    if opened:
+        yield f"cell {opened[1]}: the solution of {opened[0]} does not end"
+    for label in labels:
+        if label not in solved:
+            yield f"exercise {label} has no executable solution"
+    for label in sorted(solved - set(labels)):
+        yield f"the solution of {label} belongs to no exercise"
+    if not chapter.is_appendix and len(labels) < MIN_EXERCISES:
+        yield f"{len(labels)} exercises; at least {MIN_EXERCISES}"
+
+
+def check_ending(chapter: Chapter) -> Iterator[str]:
+    if chapter.is_appendix:
+        return
+    text = "\n\n".join(cell.source for _, cell in chapter.prose)
+    summary = re.search(r"^## What we established *\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    if not summary:
+        yield "the section '## What we established' is missing"
+    else:
+        lines = re.findall(r"^[-*] .*(?:\n(?![-*] |\n).*)*", summary[1], re.M)
+        if not lines:
+            yield "'What we established' must be a list"
+        for line in lines:
+            if not re.search(r"\d", line):
+                yield f"'What we established': a line without a number: {line[:60]!r}"
+    if not re.search(r"^## Where next", text, re.M):
+        yield "the section '## Where next' is missing"
+
+
+CHECKS: tuple[Callable[[Chapter], Iterator[str]], ...] = (
+    check_title,
+    check_opening,
+    check_imports,
+    check_length,
+    check_execution,
+    check_stability,
+    check_figures,
+    check_agreement,
+    check_reading,
+    check_status,
+    check_marks,
+    check_exercises,
+    check_ending,
+)
+
+
+def breaches(path: Path) -> list[str]:
+    """Every breach of the contract by one notebook; an empty list when it keeps it."""
+    chapter = Chapter(path, nbformat.v4.reads(path.read_text(encoding="utf-8")))
+    return [breach for check in CHECKS for breach in check(chapter)]
+
+
+def main() -> int:
+    paths = [Path(name) for name in sys.argv[1:]] or chapters()
+    found = 0
+    for path in paths:
+        for breach in breaches(path):
+            found += 1
+            print(f"{path.name}: {breach}")
+    print(f"{len(paths)} notebook(s), {found} breach(es) of the contract")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What takes long and is stored: experiments, data, locks."""

@@ -1,0 +1,204 @@
+"""Portraits of bags: estimates against the truth, assumptions against bags that break them."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import needle.bags.portrait as module
+from needle.bags.assumptions import check_bags, whiten
+from needle.bags.portrait import CLEAR, _auc, _distance, _mixture, _training_error, estimate
+from needle.data.tokens import SparseTokens
+from utils.agreement import AgreementError, agree
+
+MODEL = SparseTokens(L=30, R=2, theta=4.0, pi=0.3)
+
+
+def portraits(model=MODEL, trials=60, n=200, d=30, change=lambda X, rng: X):
+    found = []
+    for k in range(trials):
+        rng = np.random.default_rng([k, 3])
+        X, y, _ = model.sample(n, d, rng)
+        found.append(estimate(change(X, rng), y))
+    return found
+
+
+@cache
+def kept(generator):
+    """Drawn once for each source of random numbers: NEEDLE_SEED gives statistical tests another."""
+    return portraits()
+
+
+@pytest.fixture
+def made():
+    return kept(np.random.default_rng)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.0003)
+def test_strength_and_needles_are_found(made):
+    """False alarm 10⁻⁴ for the means, 2·10⁻⁴ for the intervals of δ and θ; other truths are
+    refused."""
+    assert all(one.separated for one in made)
+    trials = {"R": np.array([one.R for one in made]), "theta": [one.theta for one in made]}
+    agree({"R": 2.0, "theta": 4.0}, trials, claim="estimates")
+    with pytest.raises(AgreementError):
+        agree({"R": 2.1, "theta": 4.0}, trials, claim="estimates")
+    inside = sum(one.delta_interval[0] < MODEL.snr < one.delta_interval[1] for one in made)
+    strong = sum(one.theta_interval[0] < 4.0 < one.theta_interval[1] for one in made)
+    fewest = binom.ppf(1e-4, len(made), 0.93)
+    assert min(inside, strong) > fewest
+    wrong = sum(one.delta_interval[0] < 1.25 * MODEL.snr < one.delta_interval[1] for one in made)
+    assert wrong < fewest
+
+
+@pytest.mark.slow
+def test_rotated_scaled_and_shifted_bags_give_the_same(made):
+    """Whitening takes out any linear map of the tokens, nearly exactly."""
+    rng = np.random.default_rng(5)
+    A, shift = rng.normal(size=(30, 30)), 10 * rng.normal(size=30)
+    X, y, _ = MODEL.sample(200, 30, np.random.default_rng([0, 3]))
+    found = estimate(X @ A + shift, y)
+    assert found.theta == pytest.approx(made[0].theta, rel=0.02)
+    assert found.delta == pytest.approx(made[0].delta, rel=0.02)
+    assert not found.assumptions[0].holds and made[0].assumptions[0].holds
+    assert "whitened" in found.assumptions[0].words
+
+
+@pytest.mark.slow
+def test_broken_assumptions_are_told(made):
+    assert all(a.holds for one in made for a in one.assumptions)
+
+    def common(X, rng):
+        return X + 0.5 * rng.standard_normal((len(X), 1, X.shape[2]))
+
+    def heavy(X, rng):
+        return X * np.sqrt(3 / rng.chisquare(5, size=(*X.shape[:2], 1)))
+
+    (shared,), (wild,) = portraits(trials=1, change=common), portraits(trials=1, change=heavy)
+    assert [a.holds for a in shared.assumptions] == [True, False, True]
+    factor = (1 + 30 * 0.25) / 1.25
+    assert shared.assumptions[1].value == pytest.approx(factor, rel=0.1)
+    assert "share a common part" in shared.assumptions[1].words
+    assert not wild.assumptions[2].holds and "heavy tails" in wild.assumptions[2].words
+    assert "!! tails" in str(wild)
+
+
+def test_no_strength_is_known_better_than_the_noise_it_is_measured_in():
+    """The interval of a very strong θ is that of the noise level, from the tokens of negatives."""
+    (found,) = portraits(SparseTokens(L=30, R=2, theta=30.0, pi=0.3), trials=1)
+    low, high = found.theta_interval
+    tokens = 30 * 200 * (1 - found.pi)
+    shortest = 2 * 1.96 / np.sqrt(2 * tokens)
+    assert shortest < np.log(high / low) < 1.3 * shortest
+    assert low < 30 < high
+
+
+def test_dense_signals_cannot_be_told_apart():
+    for one in portraits(SparseTokens(L=30, R=30, theta=0.3, pi=0.5), trials=3):
+        assert not one.separated and one.R is None
+        assert "could not be told apart" in str(one)
+        with pytest.raises(ValueError, match="R = None"):
+            one.plan()
+
+
+def test_no_signal_is_no_signal():
+    found = portraits(SparseTokens(L=30, R=2, theta=0.0, pi=0.3), trials=12)
+    assert sum(one.separated for one in found) == 0
+    assert sum(one.delta_interval[0] == 0 for one in found) >= 8
+
+
+@pytest.mark.slow
+def test_a_portrait_feeds_the_plan(made, monkeypatch):
+    asked = []
+    monkeypatch.setattr(module, "plan", lambda **options: asked.append(options))
+    made[0].plan()
+    made[0].plan(R=4, theta=3.0)
+    assert asked[0]["theta"][1] == pytest.approx(made[0].theta, abs=0.01)
+    assert (asked[0]["L"], asked[0]["R"], asked[0]["d"], asked[0]["n"]) == (30, 2, 30, 200)
+    assert (asked[1]["R"], asked[1]["theta"]) == (4, 3.0)
+
+
+def test_ragged_bags_are_taken():
+    rng = np.random.default_rng(0)
+    bags, y = [], np.repeat([1, -1], [60, 100])
+    for label in y:
+        bag = rng.standard_normal((int(rng.integers(20, 60)), 20))
+        if label > 0:
+            bag[:2, 0] += 5.0
+        bags.append(bag)
+    found = estimate(bags, y)
+    assert found.separated and found.theta == pytest.approx(5.0, abs=0.6)
+    assert pytest.approx(2.0, abs=0.4) == found.R
+
+
+def test_pieces_against_their_definitions():
+    rng = np.random.default_rng(1)
+    scores, y = np.round(rng.normal(size=200), 1), np.where(rng.random(200) < 0.4, 1, -1)
+    yes, no = scores[y > 0][:, None], scores[y < 0]
+    auc, error = _auc(scores, y)
+    assert auc == pytest.approx(np.mean((yes > no) + 0.5 * (yes == no)), abs=1e-12)
+    wins = (yes > no) + 0.5 * (yes == no)
+    variances = (wins.mean(axis=1 - k).var(ddof=1) / wins.shape[k] for k in (0, 1))
+    assert error == pytest.approx(np.sqrt(sum(variances)), rel=1e-9)
+    for delta in (0.3, 2.0):
+        D = delta**2 / np.sqrt(delta**2 + 0.7)
+        assert _distance(float(norm.cdf(D / np.sqrt(2))), 0.7) == pytest.approx(delta, rel=1e-9)
+    heights = rng.standard_normal(100_000) + 4.0 * (rng.random(100_000) < 0.05)
+    (rho, mu), errors, gain = _mixture(heights)
+    assert abs(rho - 0.05) < 4 * errors[0] < 0.01 and abs(mu - 4) < 4 * errors[1] < 0.2
+    assert gain > 1000
+    shifted = rng.standard_normal(100_000) + 0.3  # as if every token were a needle
+    assert abs(_mixture(shifted)[2]) < CLEAR
+
+
+@pytest.mark.parametrize(("delta", "d", "nu"), [(0.3, 30, 0.02), (1.5, 30, 0.02), (0.7, 300, 0.1)])
+def test_the_error_of_training_is_the_slope_of_the_auc(delta, d, nu):
+    """The AUC is Φ(δ⟨w, ξ⟩/(√2|w|)): its derivative in ⟨w, ξ⟩, times √ν."""
+
+    def auc(along):
+        return norm.cdf(delta * along / np.sqrt(2 * (delta**2 + d * nu)))
+
+    step = 1e-5
+    slope = (auc(delta + step) - auc(delta - step)) / (2 * step)
+    found = _training_error(float(auc(delta)), d, nu)
+    assert found == pytest.approx(slope * np.sqrt(nu), rel=1e-8, abs=0)
+    assert _training_error(0.4, d, nu) == 0
+
+
+def test_the_error_of_training_widens_the_interval(monkeypatch):
+    """The two parts of the AUC's error, 0.03 and 0.04, add up in squares."""
+    monkeypatch.setattr(module, "_training_error", lambda *_: 0.04)
+    monkeypatch.setattr(module, "_pooled_auc", lambda *_: (0.7, 0.03, 0.02))
+    X, y, _ = MODEL.sample(200, 30, np.random.default_rng(7))
+    ends = tuple(_distance(0.7 + side * 1.96 * 0.05, 30 * 0.02) for side in (-1, 1))
+    assert estimate(X, y).delta_interval == pytest.approx(ends, rel=1e-12)
+
+
+def test_whitening_leaves_unit_noise():
+    X, y, _ = MODEL.sample(300, 10, np.random.default_rng(2))
+    tokens, value, N = whiten(list(3 * X + 1), y)
+    silent = np.concatenate([bag for bag, label in zip(tokens, y, strict=True) if label < 0])
+    assert np.cov(silent.T) == pytest.approx(np.eye(10), abs=0.01)
+    assert value.mean() == pytest.approx(9.0, rel=0.05) and len(silent) == N
+
+
+@pytest.mark.parametrize(
+    ("bags", "labels", "words"),
+    [
+        ([], [], "bags"),
+        (5, [1], "bags"),
+        (np.zeros((20, 3)), [1, -1] * 10, r"bags\[0\]"),
+        ([np.zeros((3, 2)), np.zeros((3, 4))] * 8, [1, -1] * 8, r"bags\[1\]"),
+        (np.zeros((20, 3, 4)), [1, 0] * 10, "labels"),
+        (np.zeros((20, 3, 4)), [1] * 18 + [-1] * 2, "6 of"),
+        (np.full((20, 3, 4), np.nan), [1, -1] * 10, r"bags\[0\]"),
+    ],
+)
+def test_bad_input_is_named(bags, labels, words):
+    with pytest.raises(ValueError, match=words):
+        check_bags(bags, labels)
+    if words == "bags":
+        with pytest.raises(ValueError, match="vary"):
+            estimate(np.zeros((20, 3, 4)), [1, -1] * 10)
