@@ -148,7 +148,7 @@ def descent(alpha: float, decay: float, loss: str, rng: np.random.Generator) -> 
     run = simulate_descent(model, 200, alpha, LOOKS, rng, loss=loss, decay=decay, **rates)
     for one in run:
         for name in ("train_loss", "train_error", "test_error", "query_cos", "query_norm"):
-            found[f"{name}@{one.steps}"] = getattr(one, name)
+            found[f"{name}@{one.step}"] = getattr(one, name)
     errors = [one.test_error for one in run]
     found |= {"least": min(errors), "when": float(LOOKS[int(np.argmin(errors))])}
     last = run[-1]

@@ -32,6 +32,7 @@ from .readout import predict_capacity_width as predict_capacity_width
 from .readout import predict_margin as predict_margin
 from .readout import predict_readout as predict_readout
 from .readout import predict_reuse as predict_reuse
+from .readout import predict_reused_capacity as predict_reused_capacity
 from .readout import predict_transfer as predict_transfer
 from .readout import recipes as recipes
 from .readout import rescaled as rescaled
@@ -45,6 +46,8 @@ from .steps import predict_alignment as predict_alignment
 from .steps import predict_spread as predict_spread
 from .steps import simulate_alignment as simulate_alignment
 from .steps import two_steps as two_steps
+from .training import predict_descent as predict_descent
 from .training import predict_training as predict_training
+from .training import simulate_descent as simulate_descent
 from .training import simulate_training as simulate_training
 from .trials import sweep as sweep

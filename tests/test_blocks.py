@@ -1,6 +1,6 @@
 """Whatever is computed in blocks of bounded memory is what it is in one piece, in every block.
 
-The blocks of `laws`, `separation`, `steps` and of the gradient of `training_batch` are tested
+The blocks of `laws`, `separation`, `steps` and of the tokens of `batch` are tested
 beside these modules. Where a block draws, the same is drawn here by hand, block after block.
 """
 
@@ -21,7 +21,6 @@ from needle.readout import pipeline as endtoend
 from needle.training import batch as training_batch
 from needle.training import flow as training_flow
 from needle.training import onepass as training
-from needle.training import rounds as training_rounds
 
 MODEL = SparseTokens(9, 2, 2.5, 0.4)
 
@@ -70,21 +69,11 @@ def test_literal_queries_and_features(monkeypatch):
         np.testing.assert_allclose(ours, exact, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("with_readout", [False, True])
-def test_a_round_on_tokens(with_readout, monkeypatch):
-    X, y, _ = MODEL.sample(25, 8, rng(6))
-    q = rng(7).standard_normal(8)
-    w = rng(8).standard_normal(8) if with_readout else None
-    whole = training_rounds._collect(X, y, q, w)
-    monkeypatch.setattr(training_rounds, "_BLOCK", 4 * 9 * 8)
-    np.testing.assert_allclose(training_rounds._collect(X, y, q, w), whole, rtol=1e-10)
-
-
 def test_every_block_of_tokens_has_its_own_labels(monkeypatch):
     """Needles of height 100 stand in the positive bags, and in no other, of all seven blocks."""
     monkeypatch.setattr(training_batch, "_BLOCK", 4 * 9 * 8)
     loud = SparseTokens(9, 2, 100.0, 0.4)
-    X, y = training_batch._tokens(loud, 26, 8, rng(9))
+    X, y = training_batch.draw_tokens(loud, 26, 8, rng(9))
     np.testing.assert_array_equal((X[:, :, 0] > 50).sum(axis=1), np.where(y > 0, 2, 0))
     assert len(np.unique(X)) == X.size
 

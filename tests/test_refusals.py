@@ -63,10 +63,11 @@ from needle.readout.capacity import (
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
 from needle.readout.limit import learning_curve, order_parameters, predict_readout
 from needle.readout.margin import fit_margin, predict_margin, simulate_margin
-from needle.readout.reuse import predict_reuse, simulate_reuse
+from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
 from needle.readout.scores import judge
 from needle.readout.seen import training_law
 from needle.readout.transfer import predict_transfer, recipes, rescaled, simulate_transfer
+from needle.readout.twice import predict_reused_capacity, simulate_reused_separable
 from needle.steps.alignment import predict_alignment, simulate_alignment
 from needle.steps.chance import chance_cosines, imbalance, predict_chance
 from needle.steps.colored import (
@@ -79,9 +80,15 @@ from needle.steps.colored import (
 from needle.steps.rates import calibrated_cosine, calibrated_rate, rate_window
 from needle.steps.rule import two_steps
 from needle.steps.scatter import predict_spread
-from needle.training.batch import simulate_descent
+from needle.training.batch import predict_descent, simulate_descent
+from needle.training.heads import predict_two_heads, simulate_two_heads
 from needle.training.onepass import predict_training, simulate_training
-from needle.training.rounds import predict_rounds, simulate_rounds
+from needle.training.rounds import (
+    predict_reused_rounds,
+    predict_rounds,
+    predict_rounds_readout,
+    simulate_rounds,
+)
 from needle.trials.grid import sweep
 from utils.agreement import agree, extrapolate
 
@@ -192,7 +199,32 @@ GOOD = {  # function: arguments that work
         "model": TINY, "d": 5, "samples": [0.2], "rng": RNG, "method": "exact", **RATES
     },
     simulate_descent: {
-        "model": TINY, "d": 5, "alpha": 1.0, "steps": [1], "rng": RNG, "decay": 0.1, **RATES
+        "model": TINY, "d": 5, "alpha": 1.0, "steps": [1], "rng": RNG, "decay": 0.1,
+        "lean": (0.1, 0.1), **RATES,
+    },
+    predict_descent: {
+        "model": TINY, "alpha": 1.0, "steps": [1], "decay": 0.1, "lean": (0.1, 0.1), "bags": 60,
+        "populations": 2, "seed": 0, "response": True, **RATES,
+    },
+    predict_two_heads: {
+        "model": TINY, "alpha": 1.0, "steps": [1], "decay": 0.1, "lean": 0.1, "bags": 60,
+        "populations": 2, "seed": 0, "start": 0.1, "loss": "square",
+    },
+    simulate_two_heads: {
+        "model": TINY, "d": 5, "alpha": 1.0, "steps": [1], "rng": RNG, "decay": 0.1, "lean": 0.1,
+        "start": 0.1, "loss": "square",
+    },
+    predict_reused_rounds: {
+        "model": TINY, "alpha": 1.0, "rounds": 1, "kind": "repeat", "sharpness": 1.0, "bags": 60,
+        "populations": 2, "seed": 0,
+    },
+    predict_rounds_readout: {
+        "model": TINY, "alpha": 1.0, "lam": 0.1, "rounds": 1, "kind": "repeat", "sharpness": 1.0,
+        "temperature": 1.0, "loss": "square", "bags": 100, "populations": 2, "seed": 0,
+    },
+    predict_reused_capacity: {"model": TINY, "temperature": 1.0, **STEPS},
+    simulate_reused_separable: {
+        "model": TINY, "d": 5, "alpha": 1.0, "rng": RNG, "temperature": 1.0, "fresh": True, **STEPS
     },
     predict_rounds: {
         "model": TINY, "alpha": 1.0, "rounds": 1, "kind": "repeat", "sharpness": 1.0
@@ -208,6 +240,7 @@ GOOD = {  # function: arguments that work
     predict_reuse: {
         "model": TINY, "alpha": 2.0, "lam": 0.1, "temperature": 1.0, "withheld": True, **STEPS
     },
+    reuse_scores: {"model": TINY, "alpha": 2.0, "lam": 0.1, "temperature": 1.0, **STEPS},
     training_law: {"model": TINY, "alpha": 2.0, "temperature": 1.0, "seen": True, **STEPS},
     gaussian_nodes: {"mean": 0.0, "sd": 1.0},
     extrapolate: {"sizes": [10, 20], "simulations": [[1.0, 2.0], [1.0, 3.0]]},
@@ -217,7 +250,8 @@ NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
 OPTIONAL = [
     (predict_readout, "start"), (critical_theta, "tau"), (oracle_error, "tau"),
     (predict_error, "tau"), (attention, "resolution"), (learned_attention, "resolution"),
-    (simulate_learning, "height"),
+    (simulate_learning, "height"), (simulate_descent, "lean"),
+    (predict_rounds_readout, "temperature"),
 ]  # fmt: skip
 ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in good] + OPTIONAL))
 
@@ -248,7 +282,18 @@ INNER = {
     *("log_subsets", "bayes_rates", "softmax_sums", "merge", "reuse_path"),
     *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
-    *("descend", "get_loss"),  # get_loss speaks of the `loss` of its callers
+    *(
+        "descend",
+        "slope",
+        "cosine",
+        "draw_tokens",
+        "check_steps",
+        "check_rule",
+        "readout_on",
+        "solve_seen",
+        "two_step_features",
+        "get_loss",
+    ),  # get_loss speaks of the `loss` of its callers
 }
 
 

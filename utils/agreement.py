@@ -70,7 +70,8 @@ def agree(
         Without it, this is so only where trials have no spread at all, and these must equal theory
         to 9 digits
 
-    A theory that was itself measured (a record with its `standard_error`) adds its own variance;
+    A theory that was itself measured (a record with its `standard_error`, or with fields that have
+    one, like a predicted `Descent`) adds its own variance;
     degrees of freedom are then Welch and Satterthwaite's.
 
     Examples
@@ -246,7 +247,7 @@ def _freedom(trials: int | None) -> float:
 
 def _joined(estimate: Estimated, theory: Any, name: str) -> Estimated:
     """The deviation of an estimate from a theory that may itself have been measured."""
-    other: Any = theory.get(name) if isinstance(theory, Mapping) else theory
+    other: Any = _mapping(theory).get(name) if _is_named(theory) else theory
     mean, error, freedom, trials = estimate
     if not _measured(other) or not other.standard_error:
         return estimate

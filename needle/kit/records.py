@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 
 @dataclass(frozen=True)
 class Alignment:
@@ -127,19 +130,59 @@ class Training:
     test_error: float
 
 
+class Measured(float):
+    """A number that was itself measured: a float with its `standard_error`, over `trials`.
+
+    >>> x = Measured(0.5, 0.01, 4)
+    >>> x, x.standard_error, x.trials
+    (0.5, 0.01, 4)
+    """
+
+    standard_error: float
+    trials: int
+
+    def __new__(cls, value: float, standard_error: float, trials: int) -> Measured:
+        self = super().__new__(cls, value)
+        self.standard_error, self.trials = standard_error, trials
+        return self
+
+    @classmethod
+    def of(cls, trials: ArrayLike) -> Measured:
+        """The mean of independent trials (at least 2), with its standard error."""
+        x = np.asarray(trials, dtype=float)
+        return cls(float(x.mean()), float(x.std(ddof=1)) / math.sqrt(len(x)), len(x))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Measured, (float(self), self.standard_error, self.trials)
+
+
 @dataclass(frozen=True)
-class Descent(Training):
-    """The same after descent on one training set of `samples` bags per dimension.
+class Descent:
+    """Query, readout and intercept after `step` steps of descent on one training set.
 
     Attributes
     ----------
-    steps : steps taken
-    train_loss, train_error : mean loss without the decay term, and share of wrong labels
+    step : steps taken
+    train_loss, train_error : mean loss without the decay, and share of wrong labels, on the bags
+    test_error : probability of a wrong label on a fresh bag
+    query_cos, query_norm : cosine of q with ξ (0 for a vector of length 0), and |q|
+    readout_cos, readout_norm : the same of w
+    bias : the intercept b
+    overlap : ⟨q, w⟩
+
+    Of a prediction all but `step` are `Measured`.
     """
 
-    steps: int
+    step: int
     train_loss: float
     train_error: float
+    test_error: float
+    query_cos: float
+    query_norm: float
+    readout_cos: float
+    readout_norm: float
+    bias: float
+    overlap: float
 
 
 class ConvergenceError(RuntimeError):

@@ -34,6 +34,7 @@ from .pipeline import train_readout as train_readout
 from .reuse import Reused as Reused
 from .reuse import predict_reuse as predict_reuse
 from .reuse import reuse_path as reuse_path
+from .reuse import reuse_scores as reuse_scores
 from .reuse import simulate_reuse as simulate_reuse
 from .saddle import LogisticSaddle as LogisticSaddle
 from .saddle import Problem as Problem
@@ -54,3 +55,5 @@ from .transfer import predict_transfer as predict_transfer
 from .transfer import recipes as recipes
 from .transfer import rescaled as rescaled
 from .transfer import simulate_transfer as simulate_transfer
+from .twice import predict_reused_capacity as predict_reused_capacity
+from .twice import simulate_reused_separable as simulate_reused_separable

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, softmax
@@ -49,25 +49,27 @@ class Reused(Readout):
 def _equations(
     law: Seen, alpha: float, lam: float, loss: Any, x: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """∇F at x = (ν₁, ν₂, κ, w_⊥, b, ζ, ϑ₁, ϑ₂), its Hessian, the training scores and the forces."""
-    kappa, rest, zeta, K1, K2 = x[2], x[3], x[5], x[6], x[7]
+    """∇F at x = (ν, κ, w_⊥, b, ζ, ϑ), its Hessian, the training scores and the forces."""
+    D = len(law.means)
+    REST, BIAS, ZETA, BACK = D, D + 1, D + 2, slice(D + 3, None)
+    kappa, rest, zeta, theta = x[D - 1], x[REST], x[ZETA], x[BACK]
     sigma, chi, square = math.hypot(kappa, rest), rest / zeta, law.r**2
-    back, noise = K1 * law.gathered + K2 * law.counted, law.r * law.G
-    omega = x[:3] @ law.means + x[4] + sigma * noise + chi * back
+    back, noise = theta @ law.taken, law.r * law.G
+    omega = x[:D] @ law.means + x[BIAS] + sigma * noise + chi * back
     u = loss.prox(omega, chi * square, law.y)
     force = loss.first(u, law.y)
     bend = loss.second(u, law.y)
     bend = bend / (1 + chi * square * bend)
 
-    # derivatives of Ω + χ(ϑ₁k₁ + ϑ₂k₂) and of χr² in x, and of χ in (w_⊥, ζ)
+    # derivatives of Ω + χ⟨ϑ, k⟩ and of χr² in x, and of χ in (w_⊥, ζ)
     chi_rest, chi_zeta, chi_rest_zeta, chi_zeta_zeta = 1 / zeta, -chi / zeta, -1 / zeta**2, 2 * chi
     chi_zeta_zeta /= zeta**2
-    J, Jx = np.zeros((2, 8, len(u)))
-    J[:3], J[4] = law.means, 1.0
-    J[2] += noise * kappa / sigma
-    J[3], J[5] = noise * rest / sigma + back * chi_rest, back * chi_zeta
-    J[6], J[7] = chi * law.gathered, chi * law.counted
-    Jx[3], Jx[5] = square * chi_rest, square * chi_zeta
+    J, Jx = np.zeros((2, len(x), len(u)))
+    J[:D], J[BIAS] = law.means, 1.0
+    J[D - 1] += noise * kappa / sigma
+    J[REST], J[ZETA] = noise * rest / sigma + back * chi_rest, back * chi_zeta
+    J[BACK] = chi * law.taken
+    Jx[REST], Jx[ZETA] = square * chi_rest, square * chi_zeta
 
     w = law.weight
     gradient = J @ (w * force) - Jx @ (w * force**2) / 2
@@ -75,27 +77,42 @@ def _equations(
     mixed = (J * (w * bend * force)) @ Jx.T
     H -= mixed + mixed.T
     turn = (w * force) @ noise / sigma**3
-    H[2:4, 2:4] += turn * np.array([[rest**2, -kappa * rest], [-kappa * rest, kappa**2]])
-    gap = (w * force) @ np.array([law.gathered, law.counted]).T - x[6:]  # zero at the solution
-    along = (w * force) @ back - (w * force**2) @ square / 2 - (K1 * K1 + K2 * K2) / 2
-    H[3, 5] += along * chi_rest_zeta - 1 / (2 * alpha)
-    H[5, 5] += along * chi_zeta_zeta
-    H[3, 6:] += gap * chi_rest
-    H[5, 6:] += gap * chi_zeta
-    H[[6, 7], [6, 7]] -= chi
-    H[[0, 1, 2, 3], [0, 1, 2, 3]] += lam
-    H[5, 3], H[6:, 3], H[6:, 5] = H[3, 5], H[3, 6:], H[5, 6:]
-    held = (K1 * K1 + K2 * K2) / 2
-    gradient[:4] += lam * x[:4]
-    gradient[3] -= zeta / (2 * alpha) + held * chi_rest
-    gradient[5] -= rest / (2 * alpha) + held * chi_zeta
-    gradient[6:] -= chi * x[6:]
+    pair = slice(D - 1, D + 1)
+    H[pair, pair] += turn * np.array([[rest**2, -kappa * rest], [-kappa * rest, kappa**2]])
+    gap, held = law.taken @ (w * force) - theta, theta @ theta / 2  # gap: 0 at the solution
+    along = (w * force) @ back - (w * force**2) @ square / 2 - held
+    H[REST, ZETA] += along * chi_rest_zeta - 1 / (2 * alpha)
+    H[ZETA, ZETA] += along * chi_zeta_zeta
+    H[REST, BACK] += gap * chi_rest
+    H[ZETA, BACK] += gap * chi_zeta
+    places = np.arange(len(x))
+    H[places[BACK], places[BACK]] -= chi
+    H[places[:BIAS], places[:BIAS]] += lam
+    H[ZETA, REST], H[BACK, REST], H[BACK, ZETA] = H[REST, ZETA], H[REST, BACK], H[ZETA, BACK]
+    gradient[:BIAS] += lam * x[:BIAS]
+    gradient[REST] -= zeta / (2 * alpha) + held * chi_rest
+    gradient[ZETA] -= rest / (2 * alpha) + held * chi_zeta
+    gradient[BACK] -= chi * theta
     return gradient, H, u, force
+
+
+def solve_seen(seen: Seen, alpha: float, lam: float, loss: Any) -> tuple[Array, float, int]:
+    """The stationary point of F from nothing: from a large ridge down to lam."""
+    D = len(seen.means)
+    x = np.zeros(D + 3 + len(seen.taken))
+    x[D], x[D + 2], iterations = 0.1, 1.0, 0
+    for ridge in np.geomspace(
+        max(1.0, lam), lam, 1 + max(1, math.ceil(-math.log10(min(lam, 0.3))))
+    ):
+        x, residual, count = _newton(seen, alpha, float(ridge), loss, x)
+        iterations += count
+    return x, residual, iterations
 
 
 def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[Array, float, int]:
     """Newton on ∇F with w_⊥, ζ > 0; not known to be a saddle here, so the end must be seen."""
-    positive = [3, 5]
+    D = len(law.means)
+    positive = [D, D + 2]  # w_⊥ and ζ
     gradient, H, _, _ = _equations(law, alpha, lam, loss, x)
     residual, iterations = math.inf, 0
     while iterations < 100 and residual >= TOLERANCE:
@@ -113,7 +130,7 @@ def _newton(law: Seen, alpha: float, lam: float, loss: Any, x: Array) -> tuple[A
                 break
             length /= 2
         x = x + length * step
-        residual = float(np.max(np.abs(step) / (np.abs(x) + 1e-3 * np.linalg.norm(x[:3]))))
+        residual = float(np.max(np.abs(step) / (np.abs(x) + 1e-3 * np.linalg.norm(x[:D]))))
     return x, residual, iterations
 
 
@@ -223,7 +240,7 @@ def reuse_path(
     seen, frame = training_law(model, alpha, temperature=temperature, **steps)
     unseen, _ = training_law(model, alpha, temperature=temperature, seen=False, **steps)
     if not withheld:
-        seen = seen._replace(gathered=unseen.gathered, counted=unseen.counted)
+        seen = seen._replace(taken=unseen.taken)
     cos = min(1.0, max(-1.0, float(frame.signal @ frame.query)))
     fresh = attention(model, temperature=temperature, cos=cos, resolution=resolution, bits=bits)
     path, near = [], None
@@ -283,15 +300,9 @@ def simulate_reuse(
     0.10
     0.16
     """
-    model, d, rng = check_is("model", model, SparseTokens), check_integer("d", d, 3), check_rng(rng)
-    T = check_real("temperature", temperature, 0, open_low=True)
-    n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
-    X, y, _ = model.sample(n, d, rng)
-    q = two_steps(X, y, loss=loss, lr_w=lr_w, lr_b=lr_b).q
-    q *= T / predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b).query_norm
-    if check_flag("fresh", fresh):
-        X, y, _ = model.sample(n, d, rng)
-    F = np.einsum("nl,nld->nd", softmax(X @ q, axis=1), X)
+    F, y, q = two_step_features(
+        model, d, alpha, rng, temperature=temperature, loss=loss, lr_w=lr_w, lr_b=lr_b, fresh=fresh
+    )
     fit = fit_readout(F, y, lam, loss=loss)
     size, norm = float(np.linalg.norm(q)), float(np.linalg.norm(fit.w))
     law = attention(model, temperature=size, cos=min(1.0, max(-1.0, q[0] / size)))
@@ -309,3 +320,87 @@ def simulate_reuse(
         converged=fit.converged,
         iterations=fit.iterations,
     )
+
+
+class SeenScores(NamedTuple):
+    """Scores of the samples that trained query and readout, and the law of those of fresh ones.
+
+    `trained` are their scores, `left_out` what a readout trained without the sample gives it (the
+    query has seen it all the same), at points of the given `weight` with labels y.
+    """
+
+    y: Array
+    trained: Array
+    left_out: Array
+    weight: Array
+    fresh: Scores
+
+
+def reuse_scores(
+    model: SparseTokens,
+    alpha: float,
+    lam: float,
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+) -> SeenScores:
+    """The scores behind `predict_reuse`: u = prox(left_out), left_out = Ω + χ⟨ϑ, k⟩.
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> found = reuse_scores(model, 1.0, 0.01, temperature=2.0)
+    >>> for score in (found.trained, found.left_out):
+    ...     print(f"{found.weight @ (found.y * score <= 0):.2f}")
+    0.00
+    0.20
+    """
+    steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
+    law, frame = training_law(model, alpha, temperature=temperature, **steps)
+    kind, lam = get_loss(loss), check_real("lam", lam, 0, open_low=True)
+    x, residual, _ = solve_seen(law, alpha, lam, kind)
+    if residual >= TOLERANCE:
+        raise ConvergenceError(f"lam = {lam:g}: Newton's steps did not end; take a larger lam")
+    spread = math.hypot(x[2], x[3]) * law.r * law.G
+    left_out = x[:3] @ law.means + x[4] + spread + x[3] / x[5] * (x[6:] @ law.taken)
+    cos = min(1.0, max(-1.0, float(frame.signal @ frame.query)))
+    along, square = float(x[:3] @ frame.query), float(x[:4] @ x[:4])
+    fresh = attention(model, temperature=temperature, cos=cos).limit_scores(
+        float(x[:3] @ frame.signal), along, math.sqrt(square - along**2), float(x[4])
+    )
+    trained = _equations(law, alpha, lam, kind, x)[2]
+    return SeenScores(law.y, trained, left_out, law.weight, fresh)
+
+
+class SeenFeatures(NamedTuple):
+    """Features F (n, d), labels y (n,) and the query q (d,) behind which they were taken."""
+
+    F: Array
+    y: Array
+    q: Array
+
+
+def two_step_features(
+    model: SparseTokens,
+    d: int,
+    alpha: float,
+    rng: np.random.Generator,
+    *,
+    temperature: float,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    lr_b: float = 0.5,
+    fresh: bool = False,
+) -> SeenFeatures:
+    """Attention features of n = alpha·d samples behind the query of two gradient steps on them."""
+    model, d, rng = check_is("model", model, SparseTokens), check_integer("d", d, 3), check_rng(rng)
+    T = check_real("temperature", temperature, 0, open_low=True)
+    n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
+    X, y, _ = model.sample(n, d, rng)
+    q = two_steps(X, y, loss=loss, lr_w=lr_w, lr_b=lr_b).q
+    q *= T / predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b).query_norm
+    if check_flag("fresh", fresh):
+        X, y, _ = model.sample(n, d, rng)
+    return SeenFeatures(np.einsum("nl,nld->nd", softmax(X @ q, axis=1), X), y, q)

@@ -42,17 +42,16 @@ class Plane(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Points of the training law: y, means (3, n) along ŵ⁽¹⁾, q̂₂ and e, r, k₁, k₂, G and weight.
+    """Points of a training law: y, means (D, n), r, k (p, n), G and weight.
 
-    `gathered` is k₁ = ⟨s, m⟩/√E|m|², `counted` is k₂ = γ_y/√(LΓ̄₂); both are 0 for samples that took
-    no part in the two steps.
+    Of two steps `means` are along ŵ⁽¹⁾, q̂₂ and e, the last without its noise r·G, and `taken` are
+    k₁ = ⟨s, m⟩/√E|m|² and k₂ = γ_y/√(LΓ̄₂), both 0 for samples that took no part in the steps.
     """
 
     y: Array
     means: Array
     r: Array
-    gathered: Array
-    counted: Array
+    taken: Array
     G: Array
     weight: Array
 
@@ -126,6 +125,6 @@ def training_law(
         m *= seen / (limit.noise * L * math.sqrt(alpha))
         k = np.full(len(r), seen * pull[y] / math.sqrt(L * square_pull))
         weight = np.full(len(r), share[y] / len(r))
-        parts.append((np.full(len(r), y), np.array(means), r, m, k, g[:, -1], weight))
+        parts.append((np.full(len(r), y), np.array(means), r, np.array([m, k]), g[:, -1], weight))
     law = Seen(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
     return law, Plane(signal, query, T)

@@ -1,7 +1,9 @@
 """Everything at once: one pass, and the same data again."""
 
 from .batch import Gradient as Gradient
+from .batch import descend as descend
 from .batch import gradient as gradient
+from .batch import predict_descent as predict_descent
 from .batch import simulate_descent as simulate_descent
 from .flow import Bag as Bag
 from .flow import Cloud as Cloud
@@ -16,7 +18,15 @@ from .flow import frame_of as frame_of
 from .flow import normal_rule as normal_rule
 from .flow import products as products
 from .flow import sample_cloud as sample_cloud
+from .heads import TwoHeads as TwoHeads
+from .heads import predict_two_heads as predict_two_heads
+from .heads import simulate_two_heads as simulate_two_heads
 from .onepass import predict_training as predict_training
 from .onepass import simulate_training as simulate_training
+from .rounds import predict_reused_rounds as predict_reused_rounds
 from .rounds import predict_rounds as predict_rounds
+from .rounds import predict_rounds_readout as predict_rounds_readout
 from .rounds import simulate_rounds as simulate_rounds
+from .worlds import Limit as Limit
+from .worlds import TokenWorld as TokenWorld
+from .worlds import World as World

@@ -1,47 +1,102 @@
 """Everything at once, the same data again: full-batch descent on query, readout and intercept.
 
-The objective on n bags is the mean loss of the scores t_i = ⟨s_i, X_i w⟩ + b, s_i = softmax(X_i q),
-plus the decay ½λ(|q|² + |w|²). With g_i = ℓ'(t_i; y_i) and k_i = s_i∘(X_i w − ⟨s_i, X_i w⟩),
+The objective on n = αd bags is the mean loss of the scores t_i = ⟨s_i, X_i w⟩ + b, with
+s_i = softmax(X_i q). A step moves q, w and b together against its gradient; with decay λ
 
-    ∇_w = (1/n) Σ g_i X_iᵀ s_i + λw,   ∇_q = (1/n) Σ g_i X_iᵀ k_i + λq,   ∂_b = (1/n) Σ g_i.
+    q ← (1 − η_q λ) q − η_q ∂_q,   w ← (1 − η_w λ) w − η_w ∂_w,   b ← b − η_b ∂_b,
 
-Tokens are read block by block, twice a step; beside them nothing larger than a block is held. With
-a fresh bag in each step it is the descent of Chapter 8, thm-8-flow.
+    ∂_w = (1/n) Σ g_i X_iᵀ s_i,   ∂_q = (1/n) Σ g_i X_iᵀ (s_i∘(X_i w − ⟨s_i, X_i w⟩)),
+    ∂_b = (1/n) Σ g_i,            g_i = ℓ'(t_i; y_i).
+
+`descend` is written once, with the field and the pull of a world (`needle.training.worlds`): it
+runs on tokens, and in the limit d → ∞. Chapter 8, thm-8-worlds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import ndtr, softmax
 
 from ..data.classifiers import attention
 from ..data.tokens import SparseTokens, check_model
-from ..kit.checks import (
-    check_array,
-    check_choice,
-    check_integer,
-    check_labels,
-    check_real,
-    check_rng,
-)
-from ..kit.losses import get_loss
-from ..kit.records import ConvergenceError, Descent
+from ..kit.checks import check_array, check_flag, check_integer, check_labels, check_real, check_rng
+from ..kit.losses import Loss, get_loss
+from ..kit.records import ConvergenceError, Descent, Measured
 from ..readout.fit import error_rate
+from .worlds import Limit, TokenWorld, World
 
-__all__ = ["Descent", "Gradient", "gradient", "simulate_descent"]
+__all__ = ["Descent", "gradient", "predict_descent", "simulate_descent"]
 
 Array = np.ndarray
-_BLOCK = 2**22  # entries of the largest block of tokens
+_BLOCK = 2**22  # entries of the largest block of tokens drawn at once
 _SINGLE = 2**21  # above as many numbers the tokens of a simulation are kept in single precision
+_APART = {"query_cos": 0.15, "test_error": 0.05}  # spreads at which populations are said to part
+
+
+class Rule(NamedTuple):
+    """The loss, the rates of q, w and b, and the decays of q and w."""
+
+    loss: Loss
+    lr_q: float
+    lr_w: float
+    lr_b: float
+    decay: Array
+
+
+class State(NamedTuple):
+    """Queries q and readouts w of all heads, (heads, D) each, and the intercept."""
+
+    q: Array
+    w: Array
+    b: float
+
+
+class Scores(NamedTuple):
+    """What the bags show at a state: scores (n,), and marks (2·heads, n, L) still without g."""
+
+    t: Array
+    marks: Array
+
+
+def scores(world: World, state: State) -> Scores:
+    """⟨s, Xw⟩ + b, and the marks s∘(Xw − ⟨s, Xw⟩) and s of each head."""
+    u, v = np.split(world.field(np.concatenate([state.q, state.w])), 2)
+    s = softmax(u, axis=-1)
+    means = np.einsum("hnl,hnl->hn", s, v)
+    marks = np.concatenate([s * (v - means[..., None]), s])
+    return Scores(means.sum(axis=0) + state.b, marks)
+
+
+def slope(world: World, seen: Scores, loss: Loss) -> State:
+    """The gradient of the mean loss."""
+    g = loss.first(seen.t, world.y)
+    q, w = np.split(world.pull(g.astype(seen.marks.dtype)[:, None] * seen.marks), 2)
+    return State(q, w, float(world.weight @ g))
+
+
+def descend(world: World, state: State, rule: Rule) -> Iterator[tuple[State, Scores]]:
+    """The states of descent, each with its scores; a step is taken when the next one is asked."""
+    keep_q, keep_w = 1 - np.array([rule.lr_q, rule.lr_w]) * rule.decay
+    while True:
+        seen = scores(world, state)
+        yield state, seen
+        move = slope(world, seen, rule.loss)
+        state = State(
+            keep_q * state.q - rule.lr_q * move.q,
+            keep_w * state.w - rule.lr_w * move.w,
+            state.b - rule.lr_b * move.b,
+        )
 
 
 class Gradient(NamedTuple):
-    """Mean loss and share of wrong labels, and the derivatives of the objective."""
+    """Mean loss and share of wrong labels, and the derivatives of loss and decay."""
 
     loss: float
     error: float
@@ -53,14 +108,12 @@ class Gradient(NamedTuple):
 def gradient(
     X: Array, y: Array, q: Array, w: Array, b: float, *, loss: str = "logistic", decay: float = 0.0
 ) -> Gradient:
-    """The objective's gradient at (q, w, b).
+    """The gradient at (q, w, b) of the mean loss and ½·decay·(|q|² + |w|²).
 
     Parameters
     ----------
     X, y : tokens (n, L, d) in single or double precision, and labels ±1 (n,)
-    q, w : query and readout (d,)
-    b : intercept
-    loss, decay : "logistic" or "square"; λ ≥ 0 of the decay ½λ(|q|² + |w|²)
+    q, w, b : query and readout (d,), intercept
 
     Examples
     --------
@@ -73,26 +126,94 @@ def gradient(
     X = np.asarray(X)
     if X.ndim != 3 or X.dtype.kind != "f" or 0 in X.shape:
         raise ValueError(f"X of shape {X.shape} is not allowed: X must be floats (n, L, d)")
-    n, L, d = X.shape
-    y, decay = check_labels("y", y, n), check_real("decay", decay, 0)
+    y, d, decay = check_labels("y", y, len(X)), X.shape[2], check_real("decay", decay, 0)
     q, w, b = check_array("q", q, d), check_array("w", w, d), check_real("b", b)
-    both, kind = np.stack([q, w], axis=1).astype(X.dtype), get_loss(loss)
-    total, pulls, lost, wrong = np.zeros((2, d)), 0.0, 0.0, 0
-    size = max(1, _BLOCK // (L * d))
-    for first in range(0, n, size):
-        tokens = X[first : first + size].reshape(-1, d)
-        u, v = np.moveaxis((tokens @ both).reshape(-1, L, 2).astype(float), 2, 0)
-        s = softmax(u, axis=1)
-        score = np.einsum("nl,nl->n", s, v)
-        label, t = y[first : first + size], score + b
-        g = kind.first(t, label)
-        marks = np.stack([g[:, None] * s * (v - score[:, None]), g[:, None] * s])
-        total += marks.reshape(2, -1).astype(X.dtype) @ tokens
-        pulls += float(g.sum())
-        lost += float(kind.value(t, label).sum())
-        wrong += int((label * t <= 0).sum())
-    along_q, along_w = total / n
-    return Gradient(lost / n, wrong / n, along_q + decay * q, along_w + decay * w, pulls / n)
+    world, kind = TokenWorld(X, y), get_loss(loss)
+    seen = scores(world, State(q[None], w[None], b))
+    along = slope(world, seen, kind)
+    value, wrong = kind.value(seen.t, y).mean(), np.mean(y * seen.t <= 0)
+    q, w = along.q[0] + decay * q, along.w[0] + decay * w
+    return Gradient(float(value), float(wrong), q, w, along.b)
+
+
+def predict_descent(
+    model: SparseTokens,
+    alpha: float,
+    steps: Sequence[int],
+    *,
+    loss: str = "logistic",
+    lr_q: float = 1.0,
+    lr_w: float = 1.0,
+    lr_b: float = 1.0,
+    decay: float | tuple[float, float] = 0.0,
+    start: tuple[float, float] = (0.1, 0.1),
+    lean: tuple[float, float] = (0.0, 0.0),
+    bags: int = 2000,
+    populations: int = 4,
+    seed: int = 0,
+    response: bool = True,
+) -> list[Descent]:
+    """The limit d → ∞ of full-batch descent on n = alpha·d bags that are used in every step.
+
+    The same steps as `simulate_descent`, run on populations of bags in the limit (`Limit`). Each
+    number is the mean over the populations and carries its `standard_error`; what a population's
+    size biases falls like 1/bags.
+
+    Parameters
+    ----------
+    model, alpha : the tokens, and n/d
+    steps : rising numbers of steps at which to look
+    loss, lr_q, lr_w, lr_b : of the descent (not divided by d: the gradient is that of the mean)
+    decay : λ ≥ 0 of q and w, or a pair of them; the intercept does not decay
+    start : lengths of q and w, whose directions are random; b = 0
+    lean : cosines of the two starts with ξ; in R^d a random direction has one of size 1/√d
+    bags, populations, seed : bags of a population, how many populations (≥ 2), their randomness
+    response : False leaves out what a bag sees of its own share in past steps, to see what it does
+
+    Returns
+    -------
+    one record for each of `steps`
+
+    Raises
+    ------
+    ConvergenceError : with the records before, where the rates are so large that descent diverges.
+
+    Warns
+    -----
+    UserWarning : where the populations part, because needles are found by chance, or because steps
+        overshoot (a cycle has no phase of its own): their mean then is no limit.
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
+    >>> for one in predict_descent(model, 4.0, [0, 20], bags=500):
+    ...     print(f"{one.train_loss:.1f} {one.query_cos:.1f}")
+    0.7 0.0
+    0.1 0.7
+    """
+    model, alpha = check_model(model), check_real("alpha", alpha, 0, open_low=True)
+    rule, counts = check_rule(loss, lr_q, lr_w, lr_b, decay), check_steps(steps)
+    lengths, cosines = _check_start(start), _check_lean(lean)
+    bags, populations = (
+        check_integer("bags", bags, 50),
+        check_integer("populations", populations, 2),
+    )
+    response, seed = check_flag("response", response), check_integer("seed", seed, 0)
+    runs = []
+    for k in range(populations):
+        rng = np.random.default_rng([seed, k])
+        world = Limit(model, alpha, bags, rng, 3 + 2 * counts[-1], response=response)
+        runs.append(_run(world, world.start(lengths, cosines), rule, counts, model, None))
+    for name, most in _APART.items():
+        values = np.array([[getattr(one, name) for one in run] for run in runs])
+        if np.std(values, axis=0, ddof=1).max() > most:
+            warnings.warn(
+                f"populations of bags = {bags} part in {name}: their mean is no limit. Take more "
+                "bags where needles are found by chance, smaller rates where steps overshoot",
+                stacklevel=2,
+            )
+            break
+    return [_mean(records) for records in zip(*runs, strict=True)]
 
 
 def simulate_descent(
@@ -103,21 +224,20 @@ def simulate_descent(
     rng: np.random.Generator,
     *,
     loss: str = "logistic",
-    lr_q: float,
-    lr_w: float,
-    lr_b: float,
-    decay: float = 0.0,
+    lr_q: float = 1.0,
+    lr_w: float = 1.0,
+    lr_b: float = 1.0,
+    decay: float | tuple[float, float] = 0.0,
     start: tuple[float, float] = (0.1, 0.1),
+    lean: tuple[float, float] | None = None,
 ) -> list[Descent]:
-    """Descent on all three from random directions, on n = alpha·d bags that are used in each step.
+    """Descent on all three from random directions, on round(alpha·d) bags used in each step.
 
     Parameters
     ----------
-    model, d, alpha : the tokens, their dimension, and n/d
-    steps : rising numbers of steps at which to look
-    loss, decay : as in `gradient`
-    lr_q, lr_w, lr_b : rates ≥ 0 (not divided by d: the gradient is that of the mean)
-    start : lengths of q and w, whose directions are drawn; b = 0
+    d, rng : the dimension of the tokens, and the source of randomness
+    model, alpha, steps, loss, lr_q, lr_w, lr_b, decay, start, lean : as in `predict_descent`;
+        without `lean` the directions are random
 
     Returns
     -------
@@ -126,38 +246,24 @@ def simulate_descent(
 
     Examples
     --------
-    >>> model, rates = SparseTokens(L=10, R=1, theta=5.0, pi=0.5), {"lr_q": 1.0, "lr_w": 1.0}
-    >>> rng = np.random.default_rng(0)
-    >>> for one in simulate_descent(model, 100, 4.0, [0, 20], rng, lr_b=1.0, **rates):
+    >>> model, rng = SparseTokens(L=10, R=1, theta=5.0, pi=0.5), np.random.default_rng(0)
+    >>> for one in simulate_descent(model, 100, 4.0, [0, 20], rng):
     ...     print(f"{one.train_loss:.2f} {one.query_cos:.1f}")
     0.70 0.1
     0.11 0.7
     """
     model, d, rng = check_model(model), check_integer("d", d, 3), check_rng(rng)
     n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
-    given = check_array("steps", steps, "m")
-    counts = [check_integer("steps", count, 0) for count in given.tolist()]
-    if any(b <= a for a, b in pairwise(counts)):
-        raise ValueError(f"steps = {steps!r} is not allowed: steps must rise")
-    named = {"lr_q": lr_q, "lr_w": lr_w, "lr_b": lr_b}
-    rate_q, rate_w, rate_b = (check_real(name, value, 0) for name, value in named.items())
-    lengths = [check_real("start", x, 0) for x in check_array("start", start, 2)]
-    check_choice("loss", loss, ("logistic", "square"))
-    X, y = _tokens(model, n, d, rng)
-    q, w = rng.normal(size=(2, d))
-    q, w = lengths[0] / np.linalg.norm(q) * q, lengths[1] / np.linalg.norm(w) * w
-    b, records = 0.0, list[Descent]()
-    for count in range(counts[-1] + 1):
-        if not (abs(b) < 1e6 and q @ q < 1e12 and w @ w < 1e12):
-            raise ConvergenceError(f"descent diverges at step {count}; take smaller rates", records)
-        slope = gradient(X, y, q, w, b, loss=loss, decay=decay)
-        if count in counts:
-            records.append(_record(model, n / d, count, slope, q, w, b, rng))
-        q, w, b = q - rate_q * slope.q, w - rate_w * slope.w, b - rate_b * slope.b
-    return records
+    rule, counts = check_rule(loss, lr_q, lr_w, lr_b, decay), check_steps(steps)
+    world = TokenWorld(*draw_tokens(model, n, d, rng), rng)
+    cosines = None if lean is None else _check_lean(lean)
+    begin = world.start(_check_start(start), cosines)
+    return _run(world, begin, rule, counts, model, rng)
 
 
-def _tokens(model: SparseTokens, n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_tokens(
+    model: SparseTokens, n: int, d: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """n bags, drawn in blocks; in single precision where they are many."""
     single = n * model.L * d > _SINGLE
     X = np.empty((n, model.L, d), dtype=np.float32 if single else float)
@@ -168,26 +274,94 @@ def _tokens(model: SparseTokens, n: int, d: int, rng: np.random.Generator) -> tu
     return X, y
 
 
+def check_steps(steps: Sequence[int]) -> list[int]:
+    counts = [check_integer("steps", x, 0) for x in check_array("steps", steps, "m").tolist()]
+    if any(b <= a for a, b in pairwise(counts)):
+        raise ValueError(f"steps = {steps!r} is not allowed: steps must rise")
+    return counts
+
+
+def _check_start(start: tuple[float, float]) -> list[float]:
+    return [check_real("start", x, 0) for x in check_array("start", start, 2).tolist()]
+
+
+def _check_lean(lean: tuple[float, float]) -> Array:
+    cosines = check_array("lean", lean, 2)
+    for cos in cosines:
+        check_real("lean", cos, -1, 1)
+    return cosines[:, None]
+
+
+def check_rule(
+    loss: str, lr_q: float, lr_w: float, lr_b: float, decay: float | tuple[float, float]
+) -> Rule:
+    named = {"lr_q": lr_q, "lr_w": lr_w, "lr_b": lr_b}
+    rate_q, rate_w, rate_b = (check_real(name, value, 0) for name, value in named.items())
+    pair = np.full(2, decay) if np.ndim(decay) == 0 else decay
+    for value in (both := check_array("decay", pair, 2)):
+        check_real("decay", value, 0)
+    return Rule(get_loss(loss), rate_q, rate_w, rate_b, both)
+
+
+def _run(
+    world: World, start: Array, rule: Rule, counts: list[int], model: SparseTokens,
+    rng: np.random.Generator | None,
+) -> list[Descent]:  # fmt: skip
+    records = list[Descent]()
+    states = descend(world, State(start[:1], start[1:], 0.0), rule)
+    for step in range(counts[-1] + 1):
+        state, seen = next(states)
+        q, w = state.q[0], state.w[0]
+        if not (abs(state.b) < 1e6 and q @ q < 1e12 and w @ w < 1e12):
+            raise ConvergenceError(f"descent diverges at step {step}; take smaller rates", records)
+        if step in counts:
+            records.append(_record(model, step, world, state, seen.t, rule.loss, rng))
+    return records
+
+
 def _record(
-    model: SparseTokens, samples: float, steps: int, slope: Gradient, q: Array, w: Array, b: float,
-    rng: np.random.Generator,
+    model: SparseTokens, step: int, world: World, state: State, t: Array, loss: Loss,
+    rng: np.random.Generator | None,
 ) -> Descent:  # fmt: skip
+    q, w, b = state.q[0], state.w[0], state.b
     size, norm = math.sqrt(q @ q), math.sqrt(w @ w)
-    cos = min(1.0, max(-1.0, q[0] / size)) if size else 0.0
-    across = math.sqrt(q[1:] @ q[1:])
-    second = float(w[1:] @ q[1:]) / across if across else 0.0
-    third = math.sqrt(max(norm**2 - w[0] ** 2 - second**2, 0.0))
-    law = attention(model, temperature=size, cos=cos)
+    cos = min(1.0, max(-1.0, float(q[0]) / size)) if size else 0.0
     return Descent(
-        samples=samples,
-        steps=steps,
-        train_loss=slope.loss,
-        train_error=slope.error,
+        step=step,
+        train_loss=float(world.weight @ loss.value(t, world.y)),
+        train_error=float(world.weight @ (world.y * t <= 0)),
+        test_error=fresh_error(model, q, w, b, rng),
         query_cos=cos,
-        readout_cos=float(w[0]) / norm if norm else 0.0,
         query_norm=size,
+        readout_cos=float(w[0]) / norm if norm else 0.0,
         readout_norm=norm,
+        bias=b,
         overlap=float(q @ w),
-        bias=float(b),
-        test_error=error_rate(law, np.array([w[0], second, third]), float(b), rng),
     )
+
+
+def fresh_error(
+    model: SparseTokens, q: Array, w: Array, b: float, rng: np.random.Generator | None = None
+) -> float:
+    """P(wrong label) of (q, w, b) on a fresh bag: at the nodes of the law, or at draws from rng."""
+    size = math.sqrt(q @ q)
+    cos = min(1.0, max(-1.0, float(q[0]) / size)) if size else 0.0
+    along = float(q @ w) / size if size else 0.0
+    rest = math.sqrt(max(w @ w - along**2, 0.0))
+    law = attention(model, temperature=size, cos=cos, bits=13)
+    if rng is not None:
+        across = math.sqrt(q[1:] @ q[1:])
+        second = float(w[1:] @ q[1:]) / across if across else 0.0
+        third = math.sqrt(max(w[1:] @ w[1:] - second**2, 0.0))
+        return error_rate(law, np.array([w[0], second, third]), b, rng)
+    y, mean, sd, weight = law.limit_scores(float(w[0]), along, rest, b, fine=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        margin = np.nan_to_num(y * mean / sd, nan=-np.inf)
+    return float(weight @ ndtr(-margin))
+
+
+def _mean(records: tuple[Descent, ...]) -> Descent:
+    """Field by field, each with the standard error of the mean."""
+    names = [field.name for field in fields(Descent) if field.name != "step"]
+    means = {name: Measured.of([getattr(one, name) for one in records]) for name in names}
+    return Descent(step=records[0].step, **means)

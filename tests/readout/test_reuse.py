@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import needle.readout.reuse as module
 from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.readout.limit import predict_readout
-from needle.readout.reuse import _equations, predict_reuse, simulate_reuse
+from needle.readout.reuse import _equations, predict_reuse, reuse_scores, simulate_reuse
 from needle.readout.seen import training_law
 from needle.steps.alignment import predict_alignment
 from utils.agreement import AgreementError, agree
@@ -22,7 +23,7 @@ def potential(law, alpha, lam, loss, x):
     nu, rest, bias, zeta, K1, K2 = x[:3], x[3], x[4], x[5], x[6], x[7]
     chi = rest / zeta
     noise = law.r * np.hypot(nu[2], rest) * law.G
-    omega = nu @ law.means + bias + noise + chi * (K1 * law.gathered + K2 * law.counted)
+    omega = nu @ law.means + bias + noise + chi * (np.array([K1, K2]) @ law.taken)
     step = chi * law.r**2
     u = loss.prox(omega, step, law.y)
     envelope = law.weight @ (loss.value(u, law.y) + (u - omega) ** 2 / (2 * step))
@@ -57,7 +58,7 @@ def test_fresh_samples_give_the_ordinary_readout(name, lam, monkeypatch):
 
     def spy(seen, *rest):
         record = solve(seen, *rest)
-        found["fresh" if not seen.counted.any() else "seen"] = record
+        found["fresh" if not seen.taken.any() else "seen"] = record
         return record
 
     solve = module._solve
@@ -125,3 +126,18 @@ def test_bad_input_is_named():
         told = {"model": MODEL, "alpha": 1.0, "lam": 0.1, "temperature": 1.0} | options
         with pytest.raises(ValueError, match=message):
             predict_reuse(**told)
+
+
+def test_scores_are_those_of_the_readout():
+    """Errors and loss of the three laws of scores, and tokens of one large data set."""
+    told = {"temperature": 2.0}
+    found, known = reuse_scores(WEAK, 1.0, 0.01, **told), predict_reuse(WEAK, 1.0, 0.01, **told)
+    loss = get_loss("logistic")
+    trained = found.weight @ loss.value(found.trained, found.y)
+    assert trained == pytest.approx(known.train_loss, rel=0.02)
+    error = found.fresh.weight @ ndtr(-found.fresh.y * found.fresh.mean / found.fresh.sd)
+    assert error == pytest.approx(known.test_error, rel=0.01)
+    margins = [found.y * score for score in (found.left_out, found.trained)]
+    assert (margins[1] > margins[0]).all()  # training only ever raises a margin
+    left = found.weight @ (margins[0] <= 0)
+    assert known.train_error < left < known.test_error

@@ -77,7 +77,7 @@ def test_what_the_query_took_shows_where_it_was_taken():
 
     trials = [np.array([gathered(d, k) for k in range(160)]) / unit for d in sizes]
     law, _ = training_law(FEW, 0.3, temperature=T)
-    value = (law.means @ (law.weight * law.gathered))[1:]
+    value = (law.means @ (law.weight * law.taken[0]))[1:]
     agree(value, trials, sizes=sizes, claim="gathered", false_alarm=1e-5)
     for k, off in ((0, 0.85), (0, 1.15), (1, 0.85), (1, 1.15)):
         one = [found[:, k] for found in trials]
@@ -100,8 +100,8 @@ def test_the_training_law_keeps_the_two_sums(model, alpha, loss, monkeypatch):
 
         monkeypatch.setattr(seen, "softmax", one_token)
         law, plane = training_law(model, alpha, temperature=1.0, loss=loss)
-        forward += law.means @ (law.weight * law.counted) * pull / np.sqrt(model.L)
-        around += law.means @ (law.weight * law.gathered) * limit.noise * np.sqrt(alpha)
+        forward += law.means @ (law.weight * law.taken[1]) * pull / np.sqrt(model.L)
+        around += law.means @ (law.weight * law.taken[0]) * limit.noise * np.sqrt(alpha)
     assert forward == pytest.approx(
         np.array([limit.readout_norm / 0.5, 0, 0]), abs=1e-4
     )  # 0.5: η_w
@@ -117,7 +117,7 @@ def test_withheld_directions_have_length_one(alpha, monkeypatch):
 
     monkeypatch.setattr(seen, "softmax", first_token)
     law, _ = training_law(SparseTokens(4, 4, 1.0, 0.4), alpha, temperature=1.0)
-    for shared in (law.gathered, law.counted):
+    for shared in law.taken:
         assert 4 * law.weight @ shared**2 == pytest.approx(1, abs=1e-3)
 
 

@@ -7,8 +7,14 @@ import pytest
 from scipy.special import softmax
 
 from needle.data.tokens import SparseTokens
+from needle.readout.reuse import predict_reuse
 from needle.steps.alignment import predict_alignment
-from needle.training.rounds import predict_rounds, simulate_rounds
+from needle.training.rounds import (
+    predict_reused_rounds,
+    predict_rounds,
+    predict_rounds_readout,
+    simulate_rounds,
+)
 from utils.agreement import AgreementError, agree
 
 
@@ -111,3 +117,38 @@ def test_bags_of_one_class_teach_nothing(kind):
     silent = SparseTokens(4, 1, 2.0, 1e-12)
     found = simulate_rounds(silent, 5, 1.0, 2, np.random.default_rng(0), kind=kind)
     assert found.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(2e-4)
+@pytest.mark.parametrize("kind", ["readout", "repeat"])
+def test_reused_rounds_meet_their_limit(kind):
+    """False alarm 10⁻⁴ for each; a fifth fewer bags are refused."""
+    model, sizes = SparseTokens(20, 2, 3.0, 0.3), (60, 120, 240)
+    runs = [
+        [simulate_rounds(model, d, 1.0, 4, np.random.default_rng([d, k]), kind=kind)
+         for k in range(40)]
+        for d in sizes
+    ]  # fmt: skip
+    trials = [{f"cos@{k}": np.array(group)[:, k] for k in range(4)} for group in runs]
+
+    def named(path):
+        return {f"cos@{k}": cos for k, cos in enumerate(path)}
+
+    agree(
+        named(predict_reused_rounds(model, 1.0, 4, kind=kind)), trials, sizes=sizes, claim="reused"
+    )
+    fewer = named(predict_reused_rounds(model, 0.8, 4, kind=kind))
+    with pytest.raises(AgreementError):
+        agree(fewer, trials, sizes=sizes, claim="reused-refused")
+
+
+@pytest.mark.false_alarm(1e-4)
+def test_one_round_and_a_readout_are_the_calibrated_two_steps():
+    """With vanishing rates and a calibrated intercept (π = ½), `predict_reuse` is one round."""
+    model, told = SparseTokens(10, 1, 3.0, 0.5), {"temperature": 2.0}
+    ours = predict_rounds_readout(model, 1.0, 0.05, 1, kind="repeat", populations=8, **told)
+    known = predict_reuse(model, 1.0, 0.05, lr_w=1e-3, lr_b=1e-3, **told)
+    for name in ("test_error", "train_loss", "signal", "norm"):
+        value, other = getattr(ours, name), getattr(known, name)
+        assert abs(value - other) < 4.5 * value.standard_error + 2e-3 * abs(other)
