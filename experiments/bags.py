@@ -1,4 +1,4 @@
-"""Chapter 11: the same classifiers on digits and on benchmark bags that nobody here wrote."""
+"""Chapter 13: the same classifiers on digits and on benchmark bags that nobody here wrote."""
 
 from __future__ import annotations
 

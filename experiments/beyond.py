@@ -1,4 +1,4 @@
-"""The heavy runs of Chapter 9: long bags, other lengths, other noise, more heads, more layers."""
+"""The heavy runs of Chapter 11: long bags, other lengths, other noise, more heads, more layers."""
 
 from __future__ import annotations
 

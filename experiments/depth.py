@@ -6,7 +6,7 @@
 
 Two layers with u = 0 are one layer. In the first layer every token attends to all tokens, the more
 sharply the higher it stands along q'. Only projections of the tokens enter, so a pass costs
-O(n(Ld + L²)). Chapter 9.
+O(n(Ld + L²)). Chapter 11.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chapter 8: descent on everything at once, fresh data or the same, and more than two steps."""
+"""Chapter 10: descent on everything at once, fresh data or the same, and more than two steps."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Two gradient steps on real bags, with scikit-learn's interface.
 
 1. **Whiten by the negatives**: x → Σ_ϱ^{−1/2}(x − m), `needle.bags.units`.
-2. **Two steps** at the calibrated rate (Chapter 10): w⁽¹⁾ = η_w Σᵢ γᵢ x̄ᵢ/n, and the query
+2. **Two steps** at the calibrated rate (Chapter 12): w⁽¹⁾ = η_w Σᵢ γᵢ x̄ᵢ/n, and the query
    q⁽²⁾ = Σᵢ γᵢ Covᵢ w⁽¹⁾/n, with the covariance Covᵢ of the tokens *within* bag i (eq-b-query for
    bags of unequal length). Or the query of message passing, `needle.bags.messages`.
 3. **A readout**: logistic regression with ridge on the softmax averages Σ_ℓ softmax(τ⟨q̂, x_ℓ⟩) x_ℓ.

@@ -1,4 +1,4 @@
-"""The best learner of Chapter 7 on real bags: message passing on whitened tokens of positives.
+"""The best learner of Chapter 9 on real bags: message passing on whitened tokens of positives.
 
 The rounds are those of `simulate_learning` with an unknown height, for one needle in each positive
 bag, bags of any lengths, and whitened tokens that are never made: with A their tokens z,
@@ -43,7 +43,7 @@ def message_passing(
 ) -> Messages:
     """Message passing on the positive bags, from equal weights and a first guess of the height.
 
-    Too few bags for a start may end on chance tokens, as at finite d it does in Chapter 7.
+    Too few bags for a start may end on chance tokens, as at finite d it does in Chapter 9.
 
     >>> from needle.data.tokens import SparseTokens
     >>> from needle.bags.arrays import as_bags

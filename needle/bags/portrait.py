@@ -8,7 +8,7 @@
   ρ = R/L and μ = θ·cos, fitted by maximum likelihood; cos² is estimated by ⟨q_A, q_B⟩. Where the
   mixture fits no better than one shifted Gaussian, only the product θR is known.
 
-Chapter 10, def-10-calibrated and prop-10-cosine; δ is that of Chapter 1, eq-1-snr.
+Chapter 12, def-12-calibrated and prop-12-cosine; δ is that of Chapter 1, eq-1-snr.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ log-odds. `tune` chooses between the two and among ridges by validation, as it w
 * **gated attention** (Ilse, Tomczak and Welling, 2018): weights softmax(uᵀ(tanh(Vx) ⊙ σ(Gx))) and a
   linear readout, trained end to end by Adam on small batches of bags.
 
-They are held against the learner of Chapter 11, def-11-learner.
+They are held against the learner of Chapter 13, def-13-learner.
 """
 
 from __future__ import annotations

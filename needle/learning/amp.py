@@ -12,7 +12,7 @@ which for R = 1 is v̂ = softmax(θa): attention with query θξ̂. A round pass
 they would not fit. `exact` draws only what the rounds look at, from its exact joint law (after k
 products with a Gaussian matrix, the next one is known on what has been seen and fresh elsewhere):
 the same random variables at the price of N + d numbers a round instead of N·d.
-Chapter 7, alg-7-amp.
+Chapter 9, alg-9-amp.
 """
 
 from __future__ import annotations

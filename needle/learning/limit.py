@@ -8,7 +8,7 @@ the channel W, Ψ of one bag (`needle.learning.posterior`),
 
 a stationary point of the free entropy per dimension απ Ψ(θ²m) + ½(m + log(1 − m)). Read backwards,
 α is a function of m, so no solution can be lost where there are several.
-Chapter 7, thm-7-state, thm-7-posterior and prop-7-thresholds.
+Chapter 9, thm-9-state, thm-9-posterior and prop-9-thresholds.
 """
 
 from __future__ import annotations

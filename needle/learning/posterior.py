@@ -3,7 +3,7 @@
 A learner whose estimate has squared cosine m with ξ sees each token of a positive bag through its
 projection, which has the signal-to-noise ratio s = θ²m. The weight that the posterior over
 R-subsets puts on a token, given the fields s v_ℓ + √s g_ℓ, is softmax attention for R = 1. Two
-functions of s are all that Chapter 7 needs of it:
+functions of s are all that Chapter 9 needs of it:
 
     W(s) = E[weight on a needle],   Ψ(s) = E log(e_R(w)/C(L, R)),   Ψ' = ½ R W,
 

@@ -6,7 +6,7 @@ gradient steps learns nothing. The matrix that the second step applies to w,
     M = (1/n) Σ γ_i X_iᵀ P X_i,   γ_i = −ℓ'(0; y_i),   P = I − 11ᵀ/L,
 
 holds θ²ξξᵀ whatever the signs. Its leading eigenvector is the query of two heads, +q and −q.
-Chapter 9, thm-9-second.
+Chapter 11, thm-11-second.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ vectorized classifier. With a gate 0 ≤ g_ℓ ≤ 1 that looks at the token,
     m_ℓ = (1 − g_ℓ) m_{ℓ−1} + g_ℓ x_ℓ,   m_L = Σ s_ℓ x_ℓ,   s_ℓ = g_ℓ Π_{k>ℓ}(1 − g_k).
 
 With one more number Σ_{k≤ℓ}e^{u_k} in its state, g_ℓ = e^{u_ℓ}/Σ_{k≤ℓ}e^{u_k} makes s = softmax(u).
-Chapter 9, prop-9-linear and prop-9-gate.
+Chapter 11, prop-11-linear and prop-11-gate.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `plan(L=1000, R=3, d=512, n=4000, pi=0.3)` lays out, for a range of signal strengths, the errors of
 answering always no, of mean pooling, of attention trained by two gradient steps and of the best
 learner there is, all with the same n labelled bags; how to split, how sharp, how much ridge; and
-in a sentence what to do. Chapter 10.
+in a sentence what to do. Chapter 12.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PlanRow:
     share, cosine, temperature, ridge : its n₀/n, s_q, sharpness T and λ
     twice : of the same with all data used for both (None beyond L = 10⁴)
     twice_cosine, twice_temperature, twice_ridge : its recipe
-    best_possible : of the best learner known, message passing (Chapter 7)
+    best_possible : of the best learner known, message passing (Chapter 9)
     auc, recall : for each learner its AUC, and its recall at the plan's rate of false alarms
     choice : what to use: "pooled", "attention" (data split), "twice", or "none" of them
     advice : what to do, in a sentence
@@ -132,7 +132,7 @@ def plan(
     """Plan the training of a classifier for bags of L tokens with R needles.
 
     Everything is computed in the limit of large d at n/d bags per dimension, with the calibrated
-    rate of the bias and η_w = 0.05; Chapter 10 shows how far that is from real tokens.
+    rate of the bias and η_w = 0.05; Chapter 12 shows how far that is from real tokens.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ at its end many. All points met are kept, so that no law is computed twice.
 One thing the limit d → ∞ does not know: among n bags one label is in surplus by chance, and the
 intercept b carries that surplus, with a standard deviation of about 1/√(nπ(1−π)). Against the small
 scores of a large ridge it can decide everything. So recipes are compared by their error averaged
-over b ± that deviation; what is reported is the error at b. Chapter 10; thm-c-saddle, thm-b-query.
+over b ± that deviation; what is reported is the error at b. Chapter 12; thm-c-saddle, thm-b-query.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def advise(
     if min(pooled.error, steps.error) > CLEAR * silent:
         return "none", (
             f"Two steps see nothing yet, but the data hold it ({floor}): take more gradient rounds "
-            "or message passing (Chapter 7)."
+            "or message passing (Chapter 9)."
         )
     if pooled.error <= steps.error / CLEAR:
         better = "is as good as" if pooled.error > CLEAR * steps.error else "beats"

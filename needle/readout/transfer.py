@@ -6,7 +6,7 @@ the test law:
 
     error = E Φ(−y(θaμ + cν + b)/(rσ)),   μ = s_qν + s_⊥κ,   σ² = κ² + w_⊥².
 
-Chapter 9, prop-9-transfer.
+Chapter 11, prop-11-transfer.
 """
 
 from __future__ import annotations

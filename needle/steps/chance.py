@@ -5,7 +5,7 @@ imbalance of the labels that chance leaves, of relative size 1/√n₀, is multi
 echo B and no longer vanishes. `predict_chance` keeps four standard normal numbers: the imbalance ζ,
 the chance part of w⁽¹⁾ along ξ, and the noise of q⁽²⁾ in the plane of ξ and w⁽¹⁾. Those of the
 signal A, of relative size 1/√n₀ whatever L, are left out: in short bags, where the cosine varies by
-O(1/√d) only, that spread is therefore not exact. Chapter 9, thm-9-chance.
+O(1/√d) only, that spread is therefore not exact. Chapter 11, thm-11-chance.
 """
 
 from __future__ import annotations

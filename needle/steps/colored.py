@@ -3,7 +3,7 @@
 A token is x = θ v ξ_k + σ Σ^{1/2} z. Coordinates are those in which Σ is diagonal, with eigenvalues
 of mean 1, and ξ = 1/√d is spread over all of them, so that ξᵀΣᵏξ = φ_k = tr Σᵏ/d. Tails are heavy
 in one of two ways: every token has a size σ of its own, or every coordinate is Student's t.
-Chapter 9, prop-9-noise.
+Chapter 11, prop-11-noise.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def predict_noisy_alignment(
 
     In the record `signal` is the coefficient of ξ; `echo` = Bω̂²/(Lρ) what the echo has along ŵ,
     with its sign; `noise` the length of the rest, the noise and what the echo has across ŵ.
-    K directions act as θ/√K; a random R enters through E R and E R̄. Chapter 9, prop-9-noise.
+    K directions act as θ/√K; a random R enters through E R and E R̄. Chapter 11, prop-11-noise.
 
     Parameters
     ----------

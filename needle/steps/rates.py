@@ -3,7 +3,7 @@
 After the first step the bias stands at b⁽¹⁾ = η_b(πγ₊ + (1−π)γ₋). The query is then turned by the
 pulls that are left, and their mean Γ₁ multiplies the echo of w⁽¹⁾. For small η_w every score is
 b⁽¹⁾, and Γ₁ = 0 means that b⁽¹⁾ is the best constant score: log(π/(1−π)) for the logistic loss.
-Chapter 10, def-10-calibrated and prop-10-window.
+Chapter 12, def-12-calibrated and prop-12-window.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def calibrated_cosine(model: SparseTokens, alpha0: float) -> float:
 
         1/s_q² = 1 + ((L−1)/c_w² + θ²R̄(1−π)) / (α₀π(1−π)θ⁴R̄²).
 
-    Chapter 10, prop-10-cosine.
+    Chapter 12, prop-12-cosine.
 
     >>> model = SparseTokens(L=1000, R=3, theta=6.0, pi=0.3)
     >>> rate = calibrated_rate(0.3)

@@ -12,7 +12,7 @@ trapezoid rule with nodes in proportion to their spread: both to 10⁻⁴. That 
 Sobol points. Tokens are exchangeable, so both groups are drawn from their largest value downwards:
 in these coordinates softmax sums are nearly low-dimensional. A bag with needles and one without
 have the same noise, so that what cancels between the classes does so at every point.
-Chapter 8, thm-8-flow.
+Chapter 10, thm-10-flow.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ with u = Xq, v = Xw, h = Xξ, s = softmax(u), k = s∘(v − ⟨s,v⟩) and g = 
     d|q|²/dα = −2η_q E[g k·u] + η_q² E[g²|k|²],      d|w|²/dα = −2η_w E[g s·v] + η_w² E[g²|s|²],
     d⟨q,w⟩/dα = −η_q E[g k·v] − η_w E[g s·u] + η_qη_w E[g² s·k],      db/dα = −η_b E[g].
 
-`needle.training.flow` computes the right-hand sides. Chapter 8, thm-8-flow.
+`needle.training.flow` computes the right-hand sides. Chapter 10, thm-10-flow.
 
 How the error is controlled
 ---------------------------

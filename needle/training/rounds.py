@@ -10,7 +10,7 @@ add up to zero, as at the start, and the query is set back to sharpness T. A rou
 The first round of "repeat" from q = 0 is the two steps of Chapter 4 with a calibrated intercept and
 vanishing rates. With fresh bags in every step each direction is a mean in the span of ξ, q and w
 plus noise, and its products follow from expectations over one bag (`needle.training.flow`).
-Chapter 8, prop-8-rounds.
+Chapter 10, prop-10-rounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chapter 9: long bags, other lengths, other noise, more heads and layers, recurrences."""
+"""Chapter 11: long bags, other lengths, other noise, more heads and layers, recurrences."""
 
 import numpy as np
 import pytest

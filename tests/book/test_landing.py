@@ -76,9 +76,9 @@ def outputs(chapter: str) -> str:
         ("2.95", "06_capacity.ipynb", r"pooled +α\* = +2\.95"),
         ("29.5", "06_capacity.ipynb", r"vectorized +α\* = +29\.5"),
         ("16.6", "06_capacity.ipynb", r"attention +α\* = +16\.6"),
-        ("2.3 %", "07_learning.ipynb", r"test_error, α = 1\.0 +0\.02(2[5-9]|3[0-4])"),
-        ("from 74 on", "07_learning.ipynb", r"L=1e\+06 R=1 θ=10: α_alg 7[34]\.\d"),
-        ("from 0.017", "07_learning.ipynb", r"L=1e\+06 R=1 θ=10: .* α_inf 0\.016[5-9]"),
+        ("2.3 %", "09_learning.ipynb", r"test_error, α = 1\.0 +0\.02(2[5-9]|3[0-4])"),
+        ("from 74 on", "09_learning.ipynb", r"L=1e\+06 R=1 θ=10: α_alg 7[34]\.\d"),
+        ("from 0.017", "09_learning.ipynb", r"L=1e\+06 R=1 θ=10: .* α_inf 0\.016[5-9]"),
     ],
 )
 def test_numbers_of_the_landing_page_are_printed_by_the_chapters(page, chapter, printed):

@@ -48,7 +48,7 @@ def test_names_in_code_lead_to_their_documentation(site: Path, name: str) -> Non
 
 
 def test_a_name_is_followed_by_a_click_and_by_the_keyboard(chromium: Any, host: str) -> None:
-    with opened(chromium, f"{host}/chapters/10_planning.html") as page:
+    with opened(chromium, f"{host}/chapters/12_planning.html") as page:
         link = page.locator("pre a.code-link", has_text="plan").first
         link.evaluate("e => { const fold = e.closest('details'); if (fold) fold.open = true; }")
         link.focus()

@@ -62,11 +62,11 @@ SEARCHES = [  # what a reader types, and the sections that answer
     (
         "how many samples",
         "(04_alignment.html#long-sequences|05_test_error.html#what-a-budget-buys"
-        "|07_learning.html#the-ladder|08_training.html#how-many-samples)",
+        "|09_learning.html#the-ladder|10_training.html#how-many-samples)",
     ),
     ("temperature", "03_separation.html#the-best-sharpness"),
     ("data reuse", "05_test_error.html#one-data-set-twice"),
-    ("Bayes", "(03_separation.html#how-close-to-bayes|07_learning.html$)"),
+    ("Bayes", "(03_separation.html#how-close-to-bayes|09_learning.html$)"),
     ("class imbalance", "05_test_error.html#rare-signals"),
     ("θ̂ √L", "03_separation.html"),
 ]

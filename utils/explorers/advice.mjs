@@ -14,7 +14,7 @@ export const advise = (silent, pooled, split, twice, best) => {
     return ["none", "Too weak: nobody does better than the commoner answer; get more bags."];
   }
   if (Math.min(pooled.error, steps.error) > CLEAR * silent) {
-    return ["none", `Two steps see nothing yet, but the data hold it (${floor}): take more gradient rounds or message passing (Chapter 7).`];
+    return ["none", `Two steps see nothing yet, but the data hold it (${floor}): take more gradient rounds or message passing (Chapter 9).`];
   }
   if (pooled.error <= steps.error / CLEAR) {
     const better = pooled.error > CLEAR * steps.error ? "is as good as" : "beats";

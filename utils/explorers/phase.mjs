@@ -1,4 +1,4 @@
-// Chapter 7: one round of message passing as a map, its fixed points, and the phase diagram.
+// Chapter 9: one round of message passing as a map, its fixed points, and the phase diagram.
 import { explorer } from "./frame.mjs";
 import { linspace, range } from "./maths.mjs";
 import { tables } from "./tables.mjs";
