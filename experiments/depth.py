@@ -26,6 +26,7 @@ from needle.kit import (
     check_rng,
     get_loss,
 )
+from needle.kit.losses import SMOOTH
 
 Array = np.ndarray
 KINDS = ("one layer", "two heads", "two layers")
@@ -122,7 +123,7 @@ def _objective(
     kind: str, parameters: Array, X: Array, y: Array, lam: float, loss: str
 ) -> tuple[float, Array]:
     """`objective` of what has been checked."""
-    rule = get_loss(loss)
+    rule = get_loss(loss, SMOOTH)
     z, kept = _forward(kind, parameters, X)
     g = rule.first(z, y)[:, None] / len(y)
     k, v, s, *more = kept

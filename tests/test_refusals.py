@@ -26,6 +26,7 @@ from needle.data.classifiers import (
     vectorized,
 )
 from needle.data.noise import sample_noise
+from needle.data.teachers import teacher
 from needle.data.tokens import SparseTokens
 from needle.kit.nodes import gaussian_nodes
 from needle.learning.limit import (
@@ -59,6 +60,13 @@ from needle.readout.capacity import (
     predict_capacity_width,
     separability,
     simulate_capacity,
+    simulate_repair,
+)
+from needle.readout.crossing import (
+    crossing_law,
+    long_bag_error,
+    predict_crossing,
+    sharpness_law,
 )
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
 from needle.readout.limit import learning_curve, order_parameters, predict_readout
@@ -66,6 +74,7 @@ from needle.readout.margin import fit_margin, predict_margin, simulate_margin
 from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
 from needle.readout.scores import judge
 from needle.readout.seen import training_law
+from needle.readout.support import collapse_alpha
 from needle.readout.transfer import predict_transfer, recipes, rescaled, simulate_transfer
 from needle.readout.twice import predict_reused_capacity, simulate_reused_separable
 from needle.steps.alignment import predict_alignment, simulate_alignment
@@ -79,7 +88,8 @@ from needle.steps.colored import (
 )
 from needle.steps.rates import calibrated_cosine, calibrated_rate, rate_window
 from needle.steps.rule import two_steps
-from needle.steps.scatter import predict_spread
+from needle.steps.scatter import predict_gap, predict_spread
+from needle.steps.sign import sign_condition
 from needle.training.batch import predict_descent, simulate_descent
 from needle.training.heads import predict_two_heads, simulate_two_heads
 from needle.training.onepass import predict_training, simulate_training
@@ -106,9 +116,10 @@ READOUTS = {"law": LAW, "test": LAW, "alpha": 2.0, "lam": 0.1, "loss": "square"}
 GOOD = {  # function: arguments that work
     SparseTokens: {"L": 10, "R": 1, "theta": 5.0, "pi": 0.5},
     MODEL.sample: {"n": 2, "d": 3, "rng": RNG},
-    predict_alignment: {"model": MODEL, "alpha0": 1.0, **STEPS},
+    predict_alignment: {"model": MODEL, "alpha0": 1.0, "balanced": True, **STEPS},
     simulate_alignment: {
-        "model": MODEL, "d": 5, "alpha0": 1.0, "rng": RNG, "method": "exact", **STEPS
+        "model": MODEL, "d": 5, "alpha0": 1.0, "rng": RNG, "method": "exact",
+        "balanced": False, **STEPS
     },
     two_steps: {"X": np.ones((2, 3, 4)), "y": [1, -1], **STEPS},
     pooled: {"model": MODEL},
@@ -133,6 +144,15 @@ GOOD = {  # function: arguments that work
     fit_margin: {"F": np.eye(4), "y": [1, -1, 1, -1], "intercept": True},
     simulate_margin: {"law": LAW, "d": 40, "alpha": 0.5, "rng": RNG, "intercept": True},
     simulate_capacity: {"law": LAW, "d": 5, "rng": RNG, "intercept": True},
+    simulate_repair: {"law": LAW, "n": 20, "rng": RNG, "intercept": True},
+    teacher: {"gamma": 1.0, "offset": 0.5, "link": "probit"},
+    collapse_alpha: {"law": LAW},
+    long_bag_error: {"model": MODEL, "temperature": 1.0, "cos": 0.5},
+    crossing_law: {"model": MODEL, "temperature": 1.0},
+    predict_crossing: {
+        "model": MODEL, "temperature": 1.0, "alpha": 4.0, "lam": 0.1, "loss": "square"
+    },
+    sharpness_law: {"model": MODEL},
     separability: {"F": F, "y": Y, "intercept": True},
     oracle_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh, "noise": NOISE},
     predict_error: {"kind": "elementwise", "model": MODEL, "phi": np.tanh},
@@ -156,7 +176,11 @@ GOOD = {  # function: arguments that work
     imbalance: {"pi": 0.5, "loss": "square", "lr_b": 0.5},
     chance_cosines: {"model": TINY, "d": 20, "alpha0": 1.0, **STEPS},
     predict_chance: {"model": TINY, "d": 20, "alpha0": 1.0, **STEPS},
-    predict_spread: {"model": TINY, "alpha0": 1.0, **STEPS},
+    predict_spread: {"model": TINY, "alpha0": 1.0, "balanced": True, **STEPS},
+    predict_gap: {"model": TINY, "alpha0": 1.0, "balanced": True, **STEPS},
+    sign_condition: {
+        "model": MODEL, "alpha0": 1.0, "loss": "hinge", "lr_w": 0.5, "balanced": False
+    },
     calibrated_rate: {"pi": 0.5, "loss": "square"},
     calibrated_cosine: {"model": MODEL, "alpha0": 1.0},
     rate_window: {"model": MODEL, "alpha0": 1.0, "loss": "square", "lr_w": 0.5, "keep": 0.9},
@@ -280,6 +304,7 @@ INNER = {
     *("squared_repair", "signed_rows", "one", "two_gaussians", "largest_token"),
     *("minimum", "best_threshold", "cross_fit", "standard_error", "averaged", "pool", "race"),
     *("log_subsets", "bayes_rates", "softmax_sums", "merge", "reuse_path"),
+    *("hinge_envelope", "support_vectors"),
     *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
     *(

@@ -14,6 +14,7 @@ from .law import TwoGaussians as TwoGaussians
 from .noise import Noise as Noise
 from .noise import one as one
 from .noise import sample_noise as sample_noise
+from .teachers import teacher as teacher
 from .tokens import SparseTokens as SparseTokens
 from .tokens import Tokens as Tokens
 from .tokens import check_model as check_model

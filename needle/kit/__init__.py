@@ -8,6 +8,9 @@ from .checks import check_is as check_is
 from .checks import check_labels as check_labels
 from .checks import check_real as check_real
 from .checks import check_rng as check_rng
+from .losses import SMOOTH as SMOOTH
+from .losses import Exponential as Exponential
+from .losses import Hinge as Hinge
 from .losses import Logistic as Logistic
 from .losses import Loss as Loss
 from .losses import Square as Square

@@ -7,7 +7,7 @@ step, and it must never iterate forever. Appendix C, eq-c-cavity and lem-c-cavit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -122,11 +122,82 @@ class Square:
         return (omega + step * y) / (1 + step)
 
 
-_LOSSES: dict[str, Loss] = {"logistic": Logistic(), "square": Square()}
+@dataclass(frozen=True)
+class Hinge:
+    """ℓ(z; y) = max(0, 1 − yz), the loss of support vector machines; ℓ' is 0 at the kink."""
+
+    name: str = "hinge"
+
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """max(0, 1 − yz)."""
+        z, y = _checked(z=z, y=y)
+        return np.maximum(1 - y * z, 0)
+
+    def first(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """−y where yz < 1, and 0 elsewhere."""
+        z, y = _checked(z=z, y=y)
+        return np.where(np.isnan(z), z, np.where(y * z < 1, -y, 0.0))
+
+    def second(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """ℓ'' = 0, on either side of the kink."""
+        z, y = _checked(z=z, y=y)
+        return np.zeros(np.broadcast_shapes(z.shape, y.shape))
+
+    def prox(self, omega: ArrayLike, step: ArrayLike, y: ArrayLike) -> Array:
+        """yu = max(m, min(m + step, 1)) at m = y·omega: a margin below 1 is moved, never past 1."""
+        omega, step, y = _checked(omega=omega, step=step, y=y)
+        m = y * omega
+        return y * np.maximum(m, np.minimum(m + step, 1))
 
 
-def get_loss(name: str) -> Loss:
-    """The loss called `name`: "logistic", log(1 + e^{−yz}), or "square", ½(y − z)².
+@dataclass(frozen=True)
+class Exponential:
+    """ℓ(z; y) = e^{−yz}, the loss of boosting; infinite once it overflows."""
+
+    name: str = "exponential"
+
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """e^{−yz}."""
+        z, y = _checked(z=z, y=y)
+        with np.errstate(over="ignore"):
+            return np.exp(-y * z)
+
+    def first(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """ℓ' = −y e^{−yz}."""
+        z, y = _checked(z=z, y=y)
+        with np.errstate(over="ignore"):
+            return -y * np.exp(-y * z)
+
+    def second(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """ℓ'' = e^{−yz}."""
+        return self.value(z, y)
+
+    def prox(self, omega: ArrayLike, step: ArrayLike, y: ArrayLike) -> Array:
+        """yu = m + W at m = y·omega, with W e^W = step·e^{−m}: Lambert's function.
+
+        W = ω(log step − m) in Wright's form never overflows, and log W = log step − m − W gives
+        yu = log step − log W, which loses no digit where W ≈ −m is large.
+        """
+        omega, step, y = _checked(omega=omega, step=step, y=y)
+        m = y * omega
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.log(step)
+            W = wrightomega(size - m)
+            far = size - np.log(W)
+        return y * np.where(W > 1, far, m + W)
+
+
+SMOOTH = ("logistic", "square")  # the losses of most of the theory
+_LOSSES: dict[str, Loss] = {
+    loss.name: loss for loss in (Logistic(), Square(), Hinge(), Exponential())
+}
+
+
+def get_loss(name: str, among: Collection[str] = tuple(_LOSSES)) -> Loss:
+    """The loss called `name`, which must be one of `among`: by default any of the four.
+
+    "logistic", log(1 + e^{−yz}); "square", ½(y − z)²; "hinge", max(0, 1 − yz); "exponential",
+    e^{−yz}.
 
     Examples
     --------
@@ -136,5 +207,7 @@ def get_loss(name: str) -> Loss:
     0.5
     >>> float(get_loss("square").prox(0.0, 1.0, 1))
     0.5
+    >>> get_loss("hinge").prox([-1.0, 0.8, 2.0], 0.5, 1).tolist()
+    [-0.5, 1.0, 2.0]
     """
-    return _LOSSES[check_choice("loss", name, _LOSSES)]
+    return _LOSSES[check_choice("loss", name, among)]

@@ -119,10 +119,10 @@ class Tuner:
 
     def cosine(self, theta: float, alpha0: float) -> float:
         """s_q at the calibrated rate; a query that points away is of no use and counts as 0."""
-        rates = {"lr_w": RATE_W, "lr_b": self.rate}
-        return max(
-            predict_alignment(self.model(theta), alpha0, loss=self.loss, **rates).query_cos, 0
+        limit = predict_alignment(
+            self.model(theta), alpha0, loss=self.loss, lr_w=RATE_W, lr_b=self.rate
         )
+        return max(limit.query_cos, 0)
 
     def _law(self, theta: float, temperature: float, cos: float) -> FeatureLaw:
         return attention(self.model(theta), temperature=temperature, cos=cos, **COARSE)

@@ -5,7 +5,15 @@ from .capacity import margin_rows as margin_rows
 from .capacity import predict_capacity as predict_capacity
 from .capacity import predict_capacity_width as predict_capacity_width
 from .capacity import simulate_capacity as simulate_capacity
+from .capacity import simulate_repair as simulate_repair
 from .capacity import squared_repair as squared_repair
+from .crossing import SharpnessLaw as SharpnessLaw
+from .crossing import crossing_law as crossing_law
+from .crossing import long_bag_error as long_bag_error
+from .crossing import predict_crossing as predict_crossing
+from .crossing import sharpness_law as sharpness_law
+from .envelopes import hinge_envelope as hinge_envelope
+from .envelopes import proximal_curve as proximal_curve
 from .fit import Fit as Fit
 from .fit import error_rate as error_rate
 from .fit import fit_readout as fit_readout
@@ -36,9 +44,9 @@ from .reuse import predict_reuse as predict_reuse
 from .reuse import reuse_path as reuse_path
 from .reuse import reuse_scores as reuse_scores
 from .reuse import simulate_reuse as simulate_reuse
+from .saddle import HingeSaddle as HingeSaddle
 from .saddle import LogisticSaddle as LogisticSaddle
 from .saddle import Problem as Problem
-from .saddle import proximal_curve as proximal_curve
 from .saddle import solve as solve
 from .scores import Judged as Judged
 from .scores import judge as judge
@@ -50,6 +58,8 @@ from .separable import Separability as Separability
 from .separable import prepared as prepared
 from .separable import separability as separability
 from .separable import signed_rows as signed_rows
+from .support import collapse_alpha as collapse_alpha
+from .support import support_vectors as support_vectors
 from .transfer import Transfer as Transfer
 from .transfer import predict_transfer as predict_transfer
 from .transfer import recipes as recipes

@@ -24,8 +24,9 @@ from ..kit.checks import (
     check_real,
     check_rng,
 )
-from ..kit.losses import get_loss
+from ..kit.losses import SMOOTH, get_loss
 from ..kit.records import ConvergenceError, Readout
+from .support import support_vectors
 
 Array = np.ndarray
 _GRADIENT = 1e-8
@@ -150,7 +151,8 @@ def fit_readout(
 
     Square loss: in closed form from the smaller of FᵀF and FFᵀ; λ = 0 gives the least-squares
     solution of least norm. Logistic loss: to gradient norm 1e-8; where λ = 0 and the data are
-    separable no minimiser exists: `ConvergenceError`, its `estimate` separates them.
+    separable no minimiser exists: `ConvergenceError`, its `estimate` separates them. Hinge loss
+    (a linear support vector machine, λ > 0): until objective and dual agree to 1e-9.
 
     Parameters
     ----------
@@ -168,12 +170,20 @@ def fit_readout(
     needle.kit.records.ConvergenceError: lam = 0: no minimiser exists, the data are separable; take
     a ...
     """
-    kind, lam = get_loss(loss), check_real("lam", lam, 0)
+    kind = get_loss(loss, (*SMOOTH, "hinge"))
+    lam = check_real("lam", lam, 0, open_low=loss == "hinge")
     F, intercept = check_array("F", F, "n", "p"), check_flag("intercept", intercept)
     y = check_labels("y", y, len(F))
     if kind.name == "square":
         w, b = _ridge(F, y, lam, intercept)
         iterations = 1
+    elif kind.name == "hinge":
+        w, b, iterations, settled = support_vectors(F, y, lam, intercept)
+        if not settled:
+            raise ConvergenceError(
+                f"lam = {lam:g}: the hinge readout stopped short of its dual; take a larger lam",
+                _finish(F, y, w, b, loss, iterations, False),
+            )
     else:
         w, b, iterations = _logistic(F, y, lam, intercept)
     return _finish(F, y, w, b, loss, iterations)

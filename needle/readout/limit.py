@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from ..data.law import FeatureLaw
 from ..kit.checks import check_flag, check_is, check_real
-from ..kit.losses import get_loss
+from ..kit.losses import SMOOTH, get_loss
 from ..kit.records import ConvergenceError, Readout
 from .saddle import TOLERANCE, Problem, solve
 
@@ -103,7 +103,9 @@ def solve_readout(
     law, intercept = check_is("law", law, FeatureLaw), check_flag("intercept", intercept)
     alpha = unless_infinite("alpha", alpha, _LARGE_ALPHA, open_low=True)
     ridge = unless_infinite("lam", lam, _LARGE_LAMBDA, open_low=False)
-    get_loss(loss)
+    get_loss(loss, (*SMOOTH, "hinge"))
+    if loss == "hinge":
+        check_real("lam", ridge, 0, open_low=True)
     if start is not None:
         check_is("start", start, OrderParameters, "an OrderParameters or None")
         x = start.vector
@@ -116,8 +118,8 @@ def solve_readout(
     nu, kappa, rest, bias, zeta = x.tolist()
     found = OrderParameters(nu, kappa, rest, bias, zeta, float(residual), iterations)
     mean, s, chi = q.cavity(x)
-    push = 1.0 if loss == "square" else 0.5  # |ℓ'(0)|: training moves a margin of 0 by push·χr²
-    with np.errstate(invalid="ignore"):
+    push = 0.5 if loss == "logistic" else 1.0  # |ℓ'(0)|: training moves a margin of 0 by push·χr²
+    with np.errstate(invalid="ignore", divide="ignore"):
         train_error = float(q.weight @ np.nan_to_num(ndtr(-(mean + push * chi) / s)))
     overlap = law.cos * nu + np.sqrt(1 - law.cos**2) * kappa
     norm = np.linalg.norm(x[:3])
@@ -125,8 +127,10 @@ def solve_readout(
     if alpha == _LARGE_ALPHA:
         judge = Problem(law, law.points, alpha, ridge, intercept)
         mean, s, _ = judge.cavity(x)
+    with np.errstate(divide="ignore"):
+        test_error = float(judge.weight @ ndtr(-mean / s))
     readout = Readout(
-        test_error=float(judge.weight @ ndtr(-mean / s)),
+        test_error=test_error,
         train_loss=train_loss,
         train_error=train_error,
         signal=0.0 if lam == np.inf else float(overlap),
@@ -166,8 +170,10 @@ def predict_readout(
     alpha : n/d > 0 with d the token dimension, ∞ for the population minimiser
         (whose test error is read from all points of the law; at a finite alpha the nodes judge,
         which for attention with cos near 1 and alpha beyond 10³ may be some per cent too good)
-    lam : ridge λ ≥ 0, ∞ for the limit in which w → 0 (signal and norm are then 0, the error is not)
-    loss : "logistic" or "square"
+    lam : ridge λ ≥ 0 (> 0 for the hinge loss), ∞ for the limit in which w → 0 (signal and norm are
+        then 0, the error is not)
+    loss : "logistic", "square" or "hinge". With rare positives, many samples and the hinge loss w
+        is exactly 0 (`collapse_alpha`)
     intercept : whether b is fitted; otherwise b = 0
     start : the order parameters of a nearby point, to start from
 

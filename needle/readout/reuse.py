@@ -26,7 +26,7 @@ from ..data.classifiers import attention
 from ..data.law import FeatureLaw, Scores
 from ..data.tokens import SparseTokens
 from ..kit.checks import check_flag, check_integer, check_is, check_real, check_rng
-from ..kit.losses import get_loss
+from ..kit.losses import SMOOTH, get_loss
 from ..kit.nodes import CLOUD
 from ..kit.records import ConvergenceError, Readout
 from ..steps.alignment import predict_alignment
@@ -142,7 +142,7 @@ def _solve(
     rest = frame.signal - fresh.cos * frame.query
     plane = near.nu * frame.query + near.kappa * rest / max(float(np.linalg.norm(rest)), 1e-12)
     start = np.array([*plane, near.rest, near.bias, near.zeta, 0.0, 0.0])
-    kind = get_loss(loss)
+    kind = get_loss(loss, SMOOTH)
     x, residual, iterations = _newton(seen, alpha, lam, kind, start)
     u = _equations(seen, alpha, lam, kind, x)[2]
     signal, along, square = x[:3] @ frame.signal, x[:3] @ frame.query, x[:4] @ x[:4]
@@ -359,7 +359,7 @@ def reuse_scores(
     """
     steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
     law, frame = training_law(model, alpha, temperature=temperature, **steps)
-    kind, lam = get_loss(loss), check_real("lam", lam, 0, open_low=True)
+    kind, lam = get_loss(loss, SMOOTH), check_real("lam", lam, 0, open_low=True)
     x, residual, _ = solve_seen(law, alpha, lam, kind)
     if residual >= TOLERANCE:
         raise ConvergenceError(f"lam = {lam:g}: Newton's steps did not end; take a larger lam")

@@ -15,16 +15,18 @@ logistic loss starts from it. Appendix C, def-c-potential, thm-c-saddle and prp-
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
 from scipy.special import expit
 
 from ..data.law import FeatureLaw, Nodes
+from .envelopes import hinge_envelope
+from .envelopes import proximal_curve as proximal_curve
 
 Array = np.ndarray
 
 TOLERANCE = 1e-9  # of the relative residual
-_WIDTH = 3.0  # of the knees of the proximal curve
 
 
 class Problem:
@@ -51,87 +53,18 @@ class Problem:
         return self.y * (self.A @ x[[0, 1, 3]]), self.r * np.hypot(kappa, rest), chi
 
 
-def _psi(z: Array, knee: Array) -> tuple[Array, Array]:
-    """ψ, odd and increasing, steep over a width `_WIDTH` around z = ±knee, and its derivative."""
-    below, above = (z - knee) / _WIDTH, (z + knee) / _WIDTH
-    value = _WIDTH / 2 * (np.arcsinh(below) + np.arcsinh(above))
-    return value, 0.5 / np.sqrt(1 + below * below) + 0.5 / np.sqrt(1 + above * above)
+class Saddle:
+    """Gradient of F, its Jacobian and the observables, for a loss that has no closed form."""
 
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
 
-def _sigmoid(z: Array) -> Array:
-    """σ(z) for z ≤ 0 by `exp`, which numpy vectorizes, unlike `expit`."""
-    e = np.exp(z)
-    return e / (1 + e)
+    def envelope(self, x: Array) -> tuple[Array, Array]:
+        """Derivatives of E M in (mean, sd, χr²) of each node, weighted: (3, n) and (3, 3, n)."""
+        raise NotImplementedError
 
-
-def _margins(omega: Array, s: Array, chi: Array, knee: Array, guess: Array | None) -> Array:
-    """Solve z + s·ψ(z) − χ σ(−z) = omega (ψ of `proximal_curve`) by bracketed Newton steps.
-
-    The equation keeps its form under (z, omega) → (−z, −omega − χ): z ≥ 0 may be assumed, and then
-    z ≤ omega₊ + log(1 + χ) + 1.
-    """
-    side = np.where(omega + chi / 2 >= 0, 1.0, -1.0)
-    omega = np.where(side > 0, omega, -omega - chi)
-    low, high = np.zeros_like(omega), np.maximum(omega, 0) + np.log1p(chi) + 1
-    if guess is None:
-        guess = np.maximum(omega / (1 + s), np.log((1e-300 + chi) / (1 + np.abs(omega))))
-    z = np.clip(guess * side, low, high)
-    for _ in range(100):
-        p, (psi, psi_slope) = _sigmoid(-z), _psi(z, knee)
-        value = z + s * psi - chi * p - omega
-        low, high = np.where(value < 0, z, low), np.where(value < 0, high, z)
-        bend = chi * p * (1 - p)
-        slope = 1 + s * psi_slope + bend
-        step = value / slope
-        new = z - step / (1 + np.clip(step * bend * (0.5 - p) / slope, -0.5, 1.0))
-        new = np.where((new < low) | (new > high), (low + high) / 2, new)
-        settled = np.max(np.abs(new - z) - 1e-5 * (1 + z)) < 0
-        z = new
-        if settled:
-            break
-    return z * side
-
-
-def proximal_curve(
-    mean: Array, s: Array, chi: Array, step: float, guess: Array | None
-) -> tuple[Array, Array, Array]:
-    """Margins z = y·prox(Ω), Gaussians G and weights (nodes, K): E[f(z, G)] = Σ_k weight f(z, G).
-
-    As a function of G the margin z has two knees, at z ≈ ±log(1 + χ), sharp for large s and χ. The
-    trapezoidal rule therefore runs in t = G + ψ(z), which slows down at the knees: the points solve
-    z + sψ(z) − χσ(−z) = mean + s·t, and G = t − ψ(z), dG/dt are explicit.
-    """
-    mean, s, chi = mean[:, None], s[:, None], chi[:, None]
-    knee, reach = np.log1p(chi), np.array([-7.5, 7.5])
-    # at s = 0 this is the logistic prox, but to 1e-5, which is enough, in the steps used below
-    ends = reach + _psi(_margins(mean + s * reach, 0 * s, chi, knee, None), knee)[0]
-    points = 4 * int(np.ceil(np.max(np.ptp(ends, axis=1)) / step / 4)) + 1
-    if guess is not None:  # a grid that never shrinks: Newton must not chase a changing rule
-        points = max(points, guess.shape[1])
-        place = np.linspace(0, guess.shape[1] - 1, points)
-        left = np.minimum(place.astype(int), guess.shape[1] - 2)
-        guess = guess[:, left] + (place - left) * (guess[:, left + 1] - guess[:, left])
-    t = np.linspace(ends[:, 0], ends[:, 1], points, axis=1)
-    z = _margins(mean + s * t, s, chi, knee, guess)
-    psi, psi_slope = _psi(z, knee)
-    p = _sigmoid(-np.abs(z))
-    stiffness = 1 + chi * p * (1 - p)
-    slope = stiffness / (stiffness + s * psi_slope)
-    G = t - psi
-    spacing = (t[:, 1:2] - t[:, :1]) / np.sqrt(2 * np.pi)
-    return z, G, spacing * slope * np.exp(-(G**2) / 2)
-
-
-class LogisticSaddle:
-    """Gradient of F, its Jacobian and the observables for the logistic loss."""
-
-    def __init__(self, problem: Problem, step: float, z: Array | None = None) -> None:
-        self.problem, self.step, self.z = problem, step, z
-
-    def _expectations(self, x: Array) -> tuple[Array, ...]:
-        mean, s, chi = self.problem.cavity(x)
-        self.z, G, weight = proximal_curve(mean, s, chi, self.step, self.z)
-        return chi[:, None], self.z, G, weight
+    def training_loss(self, x: Array) -> float:
+        raise NotImplementedError
 
     def separated(self, x: Array) -> bool:
         """Whether the force is vanishing with no ridge to balance it: w grows without bound."""
@@ -143,19 +76,7 @@ class LogisticSaddle:
         q = self.problem
         _, kappa, rest, _, zeta = x
         sigma = np.hypot(kappa, rest)
-        chi, z, G, weight = self._expectations(x)
-        p = expit(-z)
-        D = p * expit(z) / (1 + chi * p * expit(z))
-
-        def over_g(f: Array) -> Array:
-            return q.weight * np.einsum("nk,nk->n", weight, f)
-
-        # derivatives of the envelope in (mean, sd, χr²) of the cavity field, node by node
-        force = over_g(p)
-        first = np.stack([-force, -over_g(p * G), -over_g(p * p) / 2])
-        mm, ms, ss = over_g(D), over_g(D * G), over_g(D * G * G)
-        mx, sx, xx = over_g(p * D), over_g(p * D * G), over_g(p * p * D)
-        second = np.array([[mm, ms, mx], [ms, ss, sx], [mx, sx, xx]])
+        first, second = self.envelope(x)
         J = np.zeros((3, 5, len(q.r)))
         J[0, [0, 1, 3]] = (q.y[:, None] * q.A).T
         J[1, 1], J[1, 2] = q.r * kappa / sigma, q.r * rest / sigma
@@ -166,7 +87,7 @@ class LogisticSaddle:
         coupling = np.array([0, 0, zeta, 0, rest]) / (2 * q.alpha)
         gradient = terms.sum(0) + ridge - coupling
         size = np.abs(terms).sum(0) + np.abs(ridge) + coupling
-        size[[0, 1, 3]] += force @ np.abs(q.A)
+        size[[0, 1, 3]] += -first[0] @ np.abs(q.A)
         H = np.tensordot(J, np.einsum("ijn,jbn->ibn", second, J), ([0, 2], [0, 2]))
         H[[0, 1, 2], [0, 1, 2]] += q.lam
         along_s, along_x = first[1] @ q.r / sigma**3, first[2] @ q.r**2 / zeta**2
@@ -176,10 +97,63 @@ class LogisticSaddle:
         H[4, 4] += along_x * 2 * rest / zeta
         return gradient, size, H
 
+
+class LogisticSaddle(Saddle):
+    """The logistic loss, along its proximal curve."""
+
+    def __init__(self, problem: Problem, step: float, z: Array | None = None) -> None:
+        super().__init__(problem)
+        self.step, self.z = step, z
+
+    def _expectations(self, x: Array) -> tuple[Array, ...]:
+        mean, s, chi = self.problem.cavity(x)
+        self.z, G, weight = proximal_curve(mean, s, chi, self.step, self.z)
+        return chi[:, None], self.z, G, weight
+
+    def envelope(self, x: Array) -> tuple[Array, Array]:
+        chi, z, G, weight = self._expectations(x)
+        p = expit(-z)
+        D = p * expit(z) / (1 + chi * p * expit(z))
+
+        def over_g(f: Array) -> Array:
+            return self.problem.weight * np.einsum("nk,nk->n", weight, f)
+
+        first = np.stack([-over_g(p), -over_g(p * G), -over_g(p * p) / 2])
+        mm, ms, ss = over_g(D), over_g(D * G), over_g(D * G * G)
+        mx, sx, xx = over_g(p * D), over_g(p * D * G), over_g(p * p * D)
+        return first, np.array([[mm, ms, mx], [ms, ss, sx], [mx, sx, xx]])
+
     def training_loss(self, x: Array) -> float:
         _, z, _, weight = self._expectations(x)
         loss = np.logaddexp(0, -z)
         return float(self.problem.weight @ np.einsum("nk,nk->n", weight, loss))
+
+
+class HingeSaddle(Saddle):
+    """The hinge loss, in closed form; its kink rounded over a width `rounding`.
+
+    A rounded hinge is an envelope of the hinge, and the envelope of an envelope adds parameters.
+    """
+
+    def __init__(self, problem: Problem, rounding: float = 0.0) -> None:
+        super().__init__(problem)
+        self.rounding = rounding
+
+    def envelope(self, x: Array) -> tuple[Array, Array]:
+        mean, s, chi = self.problem.cavity(x)
+        _, first, second = hinge_envelope(mean, s, chi + self.rounding)
+        return first * self.problem.weight, second * self.problem.weight
+
+    def equations(self, x: Array) -> tuple[Array, Array, Array]:
+        """As for any loss; where F is linear in ζ, below capacity, its Hessian is kept regular."""
+        gradient, size, H = super().equations(x)
+        H[4, 4] = min(H[4, 4], -1e-12 * H[2, 4] ** 2 / H[2, 2])
+        return gradient, size, H
+
+    def training_loss(self, x: Array) -> float:
+        mean, s, chi = self.problem.cavity(x)
+        value, first, _ = hinge_envelope(mean, s, chi)
+        return max(0.0, float(self.problem.weight @ (value + chi * first[2])))
 
 
 def _square(q: Problem) -> tuple[Array, float]:
@@ -214,14 +188,14 @@ def _square(q: Problem) -> tuple[Array, float]:
 
 
 def _newton(
-    logistic: LogisticSaddle, x: Array, tolerance: float, steps: int = 100
+    saddle: Saddle, x: Array, tolerance: float, steps: int = 100
 ) -> tuple[Array, float, int]:
     """Newton on the gradient of F, shortened until the residual falls, w_⊥ and ζ kept positive.
 
     The last step is taken without looking again: it squares the residual that is reported.
     """
-    on, positive = logistic.problem.active, np.array([2, 4])
-    gradient, size, H = logistic.equations(x)
+    on, positive = saddle.problem.active, np.array([2, 4])
+    gradient, size, H = saddle.equations(x)
     residual, iteration = np.inf, 0
     for iteration in range(steps):
         residual = np.max(np.abs(gradient[on]) / np.maximum(size[on], 1e-300))
@@ -238,10 +212,10 @@ def _newton(
         length = min(1.0, 0.9 / np.max(-step[positive] / x[positive], initial=1e-300))
         if residual < tolerance:
             return x + length * step, residual, iteration + 1
-        if logistic.separated(x):
+        if saddle.separated(x):
             break
         while True:
-            gradient, size, H = logistic.equations(x + length * step)
+            gradient, size, H = saddle.equations(x + length * step)
             if np.linalg.norm(gradient[on] / scale) <= (1 - 1e-4 * length) * merit:
                 break
             if length < max(tolerance, 1e-8):
@@ -251,6 +225,34 @@ def _newton(
     return x, residual, iteration
 
 
+def _hinge(problem: Problem) -> tuple[Array, float, float, int]:
+    """The saddle point of the hinge loss, down a path of rounded hinges.
+
+    Rounded over a width of 2 it is close to the square loss, whose solution starts the path. Where
+    w shrinks with the rounding it is exactly 0 in the end: then b = ±1, the sign of the many, and
+    the few lose 2 each.
+    """
+    q, width, done, ratio, total = problem, 2.0, 2.0, 0.2, 0
+    x = _square(q.with_ridge(q.lam * width))[0] * [1, 1, 1, 1, 1 / width]
+    unit, last = np.sqrt(q.weight @ q.r**2), np.inf
+    while True:
+        trial, residual, steps = _newton(HingeSaddle(q, width), x, 1e-3 if width else TOLERANCE)
+        total += steps
+        if not residual < 1e-2 and ratio < 0.9 and width < done:  # too far: go more slowly
+            ratio **= 0.5
+            width = done * ratio
+            continue
+        x, size = trial, unit * float(np.linalg.norm(trial[:3]))
+        if width == 0 or not np.isfinite(residual):
+            return x, HingeSaddle(q).training_loss(x), residual, total
+        if size < 1e-4 and size < 1.5 * ratio * last < math.inf:
+            side = np.sign(q.weight @ q.y) if q.active[3] else 0.0
+            x = np.array([0.0, 0.0, 0.0, side, x[4]])
+            return x, float(q.weight @ np.maximum(1 - q.y * side, 0)), 0.0, total
+        last, done = size, width
+        width = 0.0 if width < 1e-3 * size else width * ratio
+
+
 def solve(
     problem: Problem, loss: str, start: Array | None = None
 ) -> tuple[Array, float, float, int]:
@@ -258,6 +260,8 @@ def solve(
 
     `start` is a saddle point nearby, for the logistic loss.
     """
+    if loss == "hinge":
+        return _hinge(problem)
     if loss == "square":
         saddle, value = _square(problem)
         return saddle, value, np.inf if np.isnan(value) else 0.0, 1

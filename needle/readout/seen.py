@@ -26,7 +26,7 @@ from scipy.stats import qmc
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_flag, check_real
-from ..kit.losses import get_loss
+from ..kit.losses import SMOOTH, get_loss
 from ..steps.alignment import predict_alignment
 
 Array = np.ndarray
@@ -92,7 +92,7 @@ def training_law(
     if L > _LONGEST:
         raise ValueError(f"L = {L} is not allowed: here L must be at most {_LONGEST}")
     limit = predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b)
-    gradient = get_loss(loss).first
+    gradient = get_loss(loss, SMOOTH).first
     pull = {y: -float(gradient(0.0, y)) for y in (1, -1)}
     share = {1: model.pi, -1: 1 - model.pi}
     mean_pull = sum(share[y] * pull[y] for y in share)

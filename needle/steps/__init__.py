@@ -27,5 +27,9 @@ from .rule import mean_pulls as mean_pulls
 from .rule import step_rule as step_rule
 from .rule import take_steps as take_steps
 from .rule import two_steps as two_steps
+from .scatter import Gap as Gap
 from .scatter import Spread as Spread
+from .scatter import predict_gap as predict_gap
 from .scatter import predict_spread as predict_spread
+from .sign import SignCondition as SignCondition
+from .sign import sign_condition as sign_condition

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.tokens import SparseTokens, Tokens, check_model
-from ..kit.checks import check_choice, check_integer, check_real, check_rng
+from ..kit.checks import check_choice, check_flag, check_integer, check_real, check_rng
 from ..kit.records import Alignment
 from .rule import StepRule, block_length, mean_pulls, step_rule, take_steps
 
@@ -33,6 +33,7 @@ def predict_alignment(
     loss: str = "logistic",
     lr_w: float = 0.5,
     lr_b: float = 0.5,
+    balanced: bool = False,
 ) -> Alignment:
     """The alignment of w⁽¹⁾ and q⁽²⁾ with ξ as d, n₀ → ∞ with n₀/d = alpha0.
 
@@ -54,8 +55,9 @@ def predict_alignment(
     ----------
     model : the token model
     alpha0 : samples per dimension n₀/d > 0
-    loss : "logistic" or "square"
+    loss : "logistic", "square", "hinge" or "exponential"
     lr_w, lr_b : rates of the first step, η_w > 0 and any finite η_b
+    balanced : whether a positive counts ½/π and a negative ½/(1−π), in both steps
 
     Returns
     -------
@@ -70,7 +72,8 @@ def predict_alignment(
     0.751 0.828 0.800
     0.996 0.998 0.998
     """
-    model, rule = check_model(model), step_rule(loss, lr_w, lr_b)
+    model = check_model(model)
+    rule = step_rule(loss, lr_w, lr_b, model.pi if check_flag("balanced", balanced) else None)
     alpha0 = check_real("alpha0", alpha0, 0, open_low=True)
     limit, rested = _limit(model, rule, 1 / alpha0), _limit(model, rule, 0.0)
     along, across = limit.along, math.sqrt(limit.across_power / alpha0)
@@ -99,7 +102,7 @@ def _limit(model: SparseTokens, rule: StepRule, inverse: float) -> _Limit:
     """The limits at 1/α₀ = `inverse`, which may be 0."""
     L, theta, start = model.L, model.theta, rule.start
     share = {1: model.pi, -1: 1 - model.pi}
-    balance = sum(share[y] * start[y] for y in share)
+    balance = rule.balance(share)
     along = rule.lr_w * model.pi * start[1] * theta * model.R / L
     across_power = rule.lr_w**2 * sum(share[y] * start[y] ** 2 for y in share) / L
     power = along**2 + across_power * inverse
@@ -124,6 +127,7 @@ def simulate_alignment(
     loss: str = "logistic",
     lr_w: float = 0.5,
     lr_b: float = 0.5,
+    balanced: bool = False,
     method: str = "exact",
 ) -> Alignment:
     """One draw of the two steps on n₀ = round(alpha0·d) samples of tokens in R^d.
@@ -139,7 +143,7 @@ def simulate_alignment(
     d : token dimension ≥ 1
     alpha0 : samples per dimension; round(alpha0·d) must be at least 1
     rng : numpy Generator
-    loss, lr_w, lr_b : as in `predict_alignment`
+    loss, lr_w, lr_b, balanced : as in `predict_alignment`
     method : "exact" or "dense"
 
     Returns
@@ -154,7 +158,8 @@ def simulate_alignment(
     >>> abs(draw.query_cos - limit.query_cos) < 0.005
     True
     """
-    model, rule = check_model(model), step_rule(loss, lr_w, lr_b)
+    model = check_model(model)
+    rule = step_rule(loss, lr_w, lr_b, model.pi if check_flag("balanced", balanced) else None)
     d, rng = check_integer("d", d, 1), check_rng(rng)
     n = round(check_real("alpha0", alpha0, 0, open_low=True) * d)
     if n < 1:

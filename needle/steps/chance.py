@@ -20,6 +20,7 @@ from scipy.stats import qmc
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_integer, check_real
+from ..kit.losses import SMOOTH, get_loss
 from .alignment import indicator_length
 from .rule import step_rule
 
@@ -64,6 +65,7 @@ def imbalance(pi: float, *, loss: str = "logistic", lr_b: float = 0.5) -> float:
     [1.0, 0.875, 0.0]
     """
     pi = check_real("pi", pi, 0, 1, open_low=True, open_high=True)
+    get_loss(loss, SMOOTH)
     rule = step_rule(loss, 1.0, lr_b)
     shares = {1: pi, -1: 1 - pi}
     b = rule.lr_b * sum(shares[y] * rule.start[y] for y in shares)
@@ -96,6 +98,7 @@ def chance_cosines(
     [0.14, 0.79]
     """
     model, d = check_model(model), check_integer("d", d, 3)
+    get_loss(loss, SMOOTH)
     alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(loss, lr_w, lr_b)
     L, R, theta, n = model.L, model.R, model.theta, alpha0 * d
     if n < 1:

@@ -1,9 +1,9 @@
 """The two gradient steps themselves, on tokens in memory or in blocks.
 
 They start from w = b = q = 0 on n₀ samples. The first moves w and b (rates η_w, η_b), the second
-moves q. The pull of a sample is γ = −ℓ'(t; y) at its score t. In both losses it is γ_y − g(t) with
-an odd g and the pull γ_y = −ℓ'(0; y) at the start, so with X̄_i = X_iᵀ1/L,
-γ_i = −ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i) and the centering matrix P = I − 11ᵀ/L,
+moves q. The pull of a sample is γ = −ℓ'(t; y) at its score t, times the weight of its class if it
+has one, and γ_y at the start. With X̄_i = X_iᵀ1/L, γ_i = −ℓ'(⟨X̄_i, w⁽¹⁾⟩ + b⁽¹⁾; y_i) and the
+centering matrix P = I − 11ᵀ/L,
 
     w⁽¹⁾ = (η_w/n₀) Σ γ_{y_i} X̄_i,   b⁽¹⁾ = (η_b/n₀) Σ γ_{y_i},
     q⁽²⁾ = (1/(n₀L)) Σ γ_i X_iᵀ P X_i w⁽¹⁾
@@ -13,11 +13,13 @@ an odd g and the pull γ_y = −ℓ'(0; y) at the start, so with X̄_i = X_iᵀ1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, ndtr
 
 from ..kit.checks import check_labels, check_real
 from ..kit.losses import get_loss
@@ -26,30 +28,88 @@ from ..kit.nodes import gaussian_nodes
 Array = np.ndarray
 
 BLOCK_ENTRIES = 2**21
+Function = Callable[..., Any]
 # ℓ' less its value at 0. Where the two classes' mean pulls cancel, their sum by ℓ' itself loses all
 # digits: at π = ½ and θ = 100 the echo would be off by 7 % at L = 10⁹, and be rounding at 10¹².
-SLOPES: dict[str, Callable[[Array], Array]] = {
-    "logistic": lambda t: 0.5 * np.tanh(0.5 * t),
-    "square": lambda t: t,
+SLOPES: dict[str, Function] = {
+    "logistic": lambda t, y: 0.5 * np.tanh(0.5 * t),
+    "square": lambda t, y: t,
+    "hinge": lambda t, y: y * (y * t >= 1),
+    "exponential": lambda t, y: -y * np.expm1(-y * t),
 }
 
 
-class StepRule(NamedTuple):
-    """The loss derivative ℓ'(t; y) = g(t) − γ_y, its g and {y: γ_y}, and the two rates."""
+def _logistic(centre: float, sd: float, y: int) -> tuple[float, float, float]:
+    t, weight = gaussian_nodes(centre, sd)
+    pull = y * expit(-y * t)
+    return float(weight @ pull), float(weight @ pull**2), float(weight @ np.tanh(t / 2)) / 2
 
-    gradient: Callable[..., Array]
-    slope: Callable[[Array], Array]
+
+def _square(centre: float, sd: float, y: int) -> tuple[float, float, float]:
+    return y - centre, (y - centre) ** 2 + sd**2, centre
+
+
+def _hinge(centre: float, sd: float, y: int) -> tuple[float, float, float]:
+    gap = 1 - y * centre
+    z = gap / sd if sd else math.copysign(math.inf, gap) if gap else -math.inf
+    inside = float(ndtr(z))
+    return y * inside, inside, y * float(ndtr(-z))
+
+
+def _exponential(centre: float, sd: float, y: int) -> tuple[float, float, float]:
+    power = sd**2 / 2 - y * centre
+    try:
+        return y * math.exp(power), math.exp(sd**2 + 2 * power), -y * math.expm1(power)
+    except OverflowError:
+        raise ValueError(
+            "loss = 'exponential' is not allowed: here the pulls after the first step overflow; "
+            "take smaller lr_w or lr_b"
+        ) from None
+
+
+# (E γ, E γ², E of the slope) of γ = −ℓ'(t; y) for t ~ N(centre, sd²)
+MOMENTS: dict[str, Function] = {
+    "logistic": _logistic, "square": _square, "hinge": _hinge, "exponential": _exponential
+}  # fmt: skip
+
+
+class StepRule(NamedTuple):
+    """A loss with weights κ_y of the two classes, {y: pull at the start κ_y γ_y}, and two rates."""
+
+    loss: str
+    weight: dict[int, float]
     start: dict[int, float]
     lr_w: float
     lr_b: float
 
+    def gradient(self, t: ArrayLike, y: ArrayLike) -> Array:
+        """κ_y ℓ'(t; y)."""
+        slope = get_loss(self.loss).first(t, y)
+        if self.weight[1] == self.weight[-1] == 1:
+            return slope
+        return slope * np.where(np.asarray(y) > 0, self.weight[1], self.weight[-1])
 
-def step_rule(loss: str, lr_w: float, lr_b: float) -> StepRule:
-    """The rule of a loss, its rates checked."""
-    gradient = get_loss(loss).first
-    start = {y: -float(gradient(0.0, y)) for y in (1, -1)}
+    def moments(self, y: int, centre: float, sd: float) -> tuple[float, float, float]:
+        """E γ, E γ² and E[ℓ'(t; y) − ℓ'(0; y)] for t ~ N(centre, sd²), weighted."""
+        weight = self.weight[y]
+        first, second, slope = MOMENTS[self.loss](centre, sd, y)
+        return weight * first, weight**2 * second, weight * slope
+
+    def balance(self, share: dict[int, float]) -> float:
+        """E γ_y, the mean pull at the start, for these shares of the classes."""
+        mean = sum(share[y] * self.start[y] for y in share)
+        return mean if abs(mean) > 1e-15 * abs(share[1] * self.start[1]) else 0.0
+
+
+def step_rule(loss: str, lr_w: float, lr_b: float, balanced: float | None = None) -> StepRule:
+    """The rule of a loss, its rates checked; weights ½/π, ½/(1−π) if π is given as `balanced`."""
+    kind = get_loss(loss)
+    weight = {1: 1.0, -1: 1.0}
+    if balanced is not None:
+        weight = {1: 0.5 / balanced, -1: 0.5 / (1 - balanced)}
+    start = {y: -weight[y] * float(kind.first(0.0, y)) for y in weight}
     lr_w = check_real("lr_w", lr_w, 0, open_low=True)
-    return StepRule(gradient, SLOPES[loss], start, lr_w, check_real("lr_b", lr_b))
+    return StepRule(loss, weight, start, lr_w, check_real("lr_b", lr_b))
 
 
 class Pulls(NamedTuple):
@@ -75,13 +135,12 @@ def mean_pulls(
     first, second, tilt, total = [], [], 0.0, 0.0
     classes = {1: 0.0, -1: 0.0}
     for y, share, centre in groups:
-        t, weight = gaussian_nodes(centre, sd)
-        pull = -rule.gradient(t, y)
-        first.append(float(weight @ pull))
-        second.append(float(weight @ pull**2))
-        total += share * first[-1]
-        classes[y] += share * first[-1]
-        tilt += share * float(weight @ rule.slope(t))
+        pull, square, slope = rule.moments(y, centre, sd)
+        first.append(pull)
+        second.append(square)
+        total += share * pull
+        classes[y] += share * pull
+        tilt += share * slope
     whole = max(map(abs, classes.values())) <= max(abs(balance), abs(tilt))
     return Pulls(first, second, total if whole else balance - tilt)
 

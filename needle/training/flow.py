@@ -27,7 +27,7 @@ from scipy.special import ndtr, ndtri_exp
 from scipy.stats import qmc
 
 from ..data.tokens import SparseTokens
-from ..kit.losses import get_loss
+from ..kit.losses import SMOOTH, get_loss
 
 Array = np.ndarray
 POWERS = ((0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2))
@@ -210,7 +210,7 @@ def _pulls(
 
 def drift(state: State, model: SparseTokens, cloud: Cloud, loss: str, rates: Rates) -> Array:
     """The time derivative of the state, time in samples per dimension."""
-    frame, gradient = frame_of(state), get_loss(loss).first
+    frame, gradient = frame_of(state), get_loss(loss, SMOOTH).first
     moved = np.zeros(6)
     for bag in bags(model, cloud, frame.size, state.query):
         θ = model.theta * (bag.y > 0)

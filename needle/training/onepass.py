@@ -35,7 +35,7 @@ from scipy.special import softmax
 from ..data.classifiers import attention
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_choice, check_integer, check_is, check_real, check_rng
-from ..kit.losses import get_loss
+from ..kit.losses import SMOOTH, get_loss
 from ..kit.records import ConvergenceError, Training
 from ..readout.fit import error_rate
 from .flow import Cloud, Rates, State, drift, flow_error, sample_cloud
@@ -247,7 +247,7 @@ def _dense(
     model: SparseTokens, d: int, steps: int, rng: np.random.Generator, loss: str, rates: Rates,
     q: Array, w: Array,
 ) -> Path:  # fmt: skip
-    gradient, b = get_loss(loss).first, 0.0
+    gradient, b = get_loss(loss, SMOOTH).first, 0.0
     yield q, w, b
     size = max(1, _BLOCK // (model.L * d))
     for done in range(0, steps, size):
@@ -266,7 +266,7 @@ def _exact(
     q: Array, w: Array,
 ) -> Path:  # fmt: skip
     """The first axis is ξ; q lies in the plane of the first two, w in the space of three."""
-    gradient, b = get_loss(loss).first, 0.0
+    gradient, b = get_loss(loss, SMOOTH).first, 0.0
     q, w = _framed(q[0], q[1:] @ q[1:], w[0], w[1:] @ w[1:], q[1:] @ w[1:])
     yield q, w, b
     size = max(1, _EXACT_BLOCK // model.L)

@@ -25,7 +25,7 @@ from scipy.special import softmax
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_choice, check_flag, check_integer, check_real, check_rng
-from ..kit.losses import Loss, get_loss
+from ..kit.losses import SMOOTH, Loss, get_loss
 from ..kit.records import Measured, Readout
 from ..readout.reuse import TOLERANCE, _equations, solve_seen
 from .batch import fresh_error
@@ -192,7 +192,7 @@ def predict_rounds_readout(
     """
     lam = check_real("lam", lam, 0, open_low=True)
     T = sharpness if temperature is None else temperature
-    T, kernel = check_real("temperature", T, 0, open_low=True), get_loss(loss)
+    T, kernel = check_real("temperature", T, 0, open_low=True), get_loss(loss, SMOOTH)
     found = list[Readout]()
     for world in _limits(model, alpha, rounds, kind, bags, populations, seed):
         *_, q = _turns(repeat(world), rounds, kind, sharpness)

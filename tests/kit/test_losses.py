@@ -10,7 +10,8 @@ from scipy.optimize import minimize_scalar
 
 from needle.kit.losses import get_loss
 
-NAMES = ["logistic", "square"]
+NAMES = ["logistic", "square", "hinge", "exponential"]
+SMOOTH = ["logistic", "square", "exponential"]
 loss_names = st.sampled_from(NAMES)
 labels = st.sampled_from([-1, 1])
 scores = st.floats(-1e4, 1e4)
@@ -50,7 +51,7 @@ def test_prox_minimises_the_envelope(name, omega, exponent, y):
     assert envelope(loss.prox(omega, step, y)) <= best.fun + 1e-12 * max(1, abs(best.fun))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SMOOTH)
 def test_prox_solves_its_equation_on_a_dense_grid(name):
     loss = get_loss(name)
     tails = np.geomspace(1e-6, 1e4, 400)
@@ -71,7 +72,7 @@ def test_prox_solves_its_equation_on_a_dense_grid(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("y", [-1, 1])
 def test_derivatives_match_differences(name, y):
-    loss, z, h = get_loss(name), np.linspace(-30, 30, 601), 1e-5
+    loss, z, h = get_loss(name), np.linspace(-30, 30, 601) + 0.05, 1e-5
     slope = (loss.value(z + h, y) - loss.value(z - h, y)) / (2 * h)
     curvature = (loss.first(z + h, y) - loss.first(z - h, y)) / (2 * h)
     assert np.allclose(slope, loss.first(z, y), atol=1e-8)
@@ -95,6 +96,26 @@ def test_prox_limits(name):
     assert np.isnan(loss.prox(np.nan, 1.0, 1))
 
 
+def test_prox_of_the_hinge_case_by_case():
+    cases = [(-3, 2, -1), (-3, 4, 1), (-3, 9, 1), (1, 5, 1), (1.5, 1e9, 1.5), (0, 0, 0)]
+    for m, step, u in cases:
+        for y in (-1, 1):
+            assert get_loss("hinge").prox(y * m, step, y) == y * u
+
+
+def test_prox_of_the_exponential_far_out():
+    prox = get_loss("exponential").prox
+    for omega, step in [(-1e8, 1.0), (-50.0, 1e-12), (0.0, 1e12), (3.0, 1e-3), (1e4, 1e12)]:
+        with localcontext() as context:
+            context.prec, start, size = 60, Decimal(omega), Decimal(step)
+            low, high = max(start, Decimal(-100)), max(start, Decimal(0)) + 100
+            for _ in range(250):
+                v = (low + high) / 2
+                low, high = (v, high) if v - start < size * (-v).exp() else (low, v)
+        exact = pytest.approx(float(low), rel=1e-13, abs=1e-13)
+        assert prox(omega, step, 1) == exact and -prox(-omega, step, -1) == exact
+
+
 def test_extreme_scores_stay_finite_and_silent():
     logistic, z = get_loss("logistic"), np.array([-1e4, 1e4])
     with np.errstate(all="raise", under="ignore"):
@@ -105,8 +126,10 @@ def test_extreme_scores_stay_finite_and_silent():
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="loss = 'hinge' is not allowed"):
-        get_loss("hinge")
+    with pytest.raises(ValueError, match="loss = 'cube' is not allowed"):
+        get_loss("cube")
+    with pytest.raises(ValueError, match="must be one of 'logistic', 'square'"):
+        get_loss("hinge", ("logistic", "square"))
     for name in NAMES:
         loss = get_loss(name)
         for step in ([1.0, -1.0], np.inf, np.nan, None, "1"):

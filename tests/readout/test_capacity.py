@@ -18,6 +18,7 @@ from needle.readout.capacity import (
     predict_capacity,
     predict_capacity_width,
     simulate_capacity,
+    simulate_repair,
     squared_repair,
 )
 from needle.readout.separable import _separates, separability
@@ -483,3 +484,21 @@ def test_bad_simulations_are_refused():
         simulate_capacity(COIN, 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match="rng = 0"):
         simulate_capacity(COIN, 5, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-4)
+def test_widths_by_the_sharper_statistic():
+    """σ² from the variance of least repairs, no hyperplane sought: within 4 s.e., of 3 to 4 %."""
+    rng = np.random.default_rng(11)
+    rare = attention(SparseTokens(6, 2, 2.5, 0.25), temperature=1.5, cos=0.6)
+    for law, draws in ((gaussian_mixture(var_pos=0.5, var_neg=2.0, pi=0.3), 8000), (rare, 6000)):
+        capacity, width = predict_capacity(law), predict_capacity_width(law) ** 2
+        n = round(capacity * 80)
+        total = np.array([simulate_repair(law, n, rng) for _ in range(draws)])
+        scale = capacity**3 / n
+        found = total.var() * scale - 2 * capacity**2
+        error = np.square(total - total.mean()).std() * scale / draws**0.5
+        assert error < 0.05 * width
+        assert abs(found - width) < 4 * error
+        assert abs(found - 1.25 * width) > 4 * error

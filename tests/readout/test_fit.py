@@ -221,7 +221,7 @@ def test_wide_ridge_stays_on_the_gram_side():
     ("call", "name"),
     [
         (lambda F, y: fit_readout(F, y, -1.0), "lam"),
-        (lambda F, y: fit_readout(F, y, 0.1, loss="hinge"), "loss"),
+        (lambda F, y: fit_readout(F, y, 0.1, loss="cube"), "loss"),
         (lambda F, y: fit_readout(F[0], y, 0.1), "F"),
         (lambda F, y: fit_readout(F * np.nan, y, 0.1), "F"),
         (lambda F, y: fit_readout(F[:0], y[:0], 0.1), "F"),

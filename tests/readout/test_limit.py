@@ -294,7 +294,7 @@ def test_interpolation_threshold_has_no_solution():
         (0, 1.0, "logistic", "alpha = 0 is not allowed"),
         (math.nan, 1.0, "logistic", "alpha = nan is not allowed"),
         (1.0, -1e-3, "square", "lam = -0.001 is not allowed"),
-        (1.0, 1.0, "hinge", "loss = 'hinge' is not allowed"),
+        (1.0, 1.0, "cube", "loss = 'cube' is not allowed"),
     ],
 )
 def test_refuses_what_makes_no_sense(alpha, lam, loss, message):

@@ -12,8 +12,9 @@ from scipy.stats import norm
 from needle.data.classifiers import attention, pooled
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
+from needle.readout.envelopes import proximal_curve
 from needle.readout.limit import OrderParameters, order_parameters
-from needle.readout.saddle import LogisticSaddle, Problem, proximal_curve
+from needle.readout.saddle import LogisticSaddle, Problem
 
 MODEL = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
 

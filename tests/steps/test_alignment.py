@@ -58,6 +58,9 @@ def draws(model, d, n, trials, rng, **options):
             SparseTokens(2, 2, 2.0, 0.7), 1, 2, {"lr_w": 20.0, "lr_b": 2.0}, marks=pytest.mark.slow
         ),
         (SparseTokens(6, 2, 4.0, 0.4), 1, 8, {"loss": "square", "lr_w": 0.1, "lr_b": 0.0}),
+        (SparseTokens(4, 1, 3.0, 0.3), 3, 6, {"loss": "hinge", "lr_w": 3.0}),
+        (SparseTokens(4, 2, 2.0, 0.2), 3, 6, {"loss": "exponential", "balanced": True}),
+        pytest.param(PAPER, 40, 80, {"balanced": True, "lr_b": 3.0}, marks=pytest.mark.slow),
     ],
 )
 def test_exact_draws_have_the_law_of_the_literal_steps(model, d, n, options):
@@ -380,14 +383,14 @@ def test_same_seed_same_draw():
     [
         ("alpha0", lambda rng: predict_alignment(PAPER, 0.0)),
         ("alpha0", lambda rng: predict_alignment(PAPER, math.nan)),
-        ("loss", lambda rng: predict_alignment(PAPER, 1.0, loss="hinge")),
+        ("loss", lambda rng: predict_alignment(PAPER, 1.0, loss="cube")),
         ("lr_w", lambda rng: predict_alignment(PAPER, 1.0, lr_w=0.0)),
         ("lr_b", lambda rng: predict_alignment(PAPER, 1.0, lr_b=math.inf)),
         ("d", lambda rng: simulate_alignment(PAPER, 0, 1.0, rng)),
         ("alpha0", lambda rng: simulate_alignment(PAPER, 4, 0.1, rng)),
         ("alpha0", lambda rng: simulate_alignment(PAPER, 4, -1.0, rng)),
         ("method", lambda rng: simulate_alignment(PAPER, 4, 1.0, rng, method="fast")),
-        ("loss", lambda rng: simulate_alignment(PAPER, 4, 1.0, rng, loss="hinge")),
+        ("loss", lambda rng: simulate_alignment(PAPER, 4, 1.0, rng, loss="cube")),
         ("rng", lambda rng: simulate_alignment(PAPER, 4, 1.0, 0)),
         ("model", lambda rng: simulate_alignment((10, 3, 6.0, 0.2), 4, 1.0, rng)),
         ("model", lambda rng: predict_alignment(None, 1.0)),

@@ -119,4 +119,23 @@ def test_sigmoid_and_gradient_are_one_loss():
     for loss, slope in steps.SLOPES.items():
         for y in (1, -1):
             first = get_loss(loss).first
-            assert np.allclose(slope(t) + first(0.0, y), first(t, y), rtol=0, atol=1e-15)
+            assert np.allclose(slope(t, y) + first(0.0, y), first(t, y), rtol=1e-15, atol=2e-15)
+
+
+@pytest.mark.parametrize("loss", steps.SLOPES)
+def test_moments_of_the_pulls_are_those_of_a_fine_rule(loss):
+    G = np.linspace(-12, 12, 400_001)
+    density = np.exp(-(G**2) / 2)
+    density /= density.sum()
+    rule = steps.step_rule(loss, 1.0, 1.0, 0.2)
+    for y in (1, -1):
+        for centre, sd in [(0.3, 0.7), (-1.1, 0.2), (1.0, 1.5)]:
+            pull = -rule.gradient(centre + sd * G, y)
+            slope = rule.start[y] - density @ pull
+            expected = [density @ pull, density @ pull**2, slope]
+            assert rule.moments(y, centre, sd) == pytest.approx(expected, rel=5e-5, abs=2e-5)
+            if loss == "hinge" and y * centre == 1:  # on the kink
+                continue
+            exact = rule.moments(y, centre, 0.0)
+            assert exact == pytest.approx(rule.moments(y, centre, 1e-7), rel=1e-5, abs=1e-6)
+    assert rule.start[-1] == pytest.approx(-rule.start[1] / 4)

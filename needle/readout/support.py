@@ -1,0 +1,125 @@
+"""The hinge loss on data and in rare classes: support vector machines.
+
+A fit minimises C Σ(1 − A_i v)₊ + ½|w|² over v = (w, b), A_i = y_i(f_i, 1), C = 1/(nλ), by augmented
+Lagrangians: with multipliers a (the pulls) and a stiffness k, v minimises a smooth function with
+pulls clip(a + k(1 − A v), 0, C), by Newton steps whose matrix is made of the rows on the margin;
+those pulls are the next a. Appendix C, prp-c-hinge and prp-c-collapse.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ndtr, ndtri
+
+from ..data.law import FeatureLaw, TwoGaussians
+from ..kit.checks import check_is
+
+Array = np.ndarray
+GAP = 1e-9  # between the objective and its dual, relative
+
+
+def support_vectors(
+    F: Array, y: Array, lam: float, intercept: bool
+) -> tuple[Array, float, int, bool]:
+    """w, b, Newton steps, and whether objective and dual agree to a relative 1e-9."""
+    (n, p), extra = F.shape, int(intercept)
+    A = np.column_stack([F, np.ones((n, extra))]) * y[:, None]
+    C, length = 1 / (n * lam), np.append(np.ones(p), np.zeros(extra))
+    scale = float(np.einsum("ij,ij->", F, F)) / n + 1e-300
+    v, a, stiff, steps = np.zeros(p + extra), np.zeros(n), 10 / scale, 0
+    for _ in range(40):
+        v, a, taken = _inner(A, v, a, stiff, C, length)
+        steps += taken
+        w, short = (a @ A)[:p], np.maximum(1 - A @ v, 0).sum()
+        primal = C * short + v[:p] @ v[:p] / 2
+        if primal - (a.sum() - w @ w / 2) <= GAP * primal and abs(a @ y) * extra <= GAP * a.sum():
+            return v[:p], float(v[p:].sum()), steps, True
+        stiff *= 4
+    return v[:p], float(v[p:].sum()), steps, False
+
+
+def _inner(
+    A: Array, v: Array, a: Array, stiff: float, C: float, length: Array
+) -> tuple[Array, Array, int]:
+    """Newton's method at fixed multipliers: v, the new multipliers, and the steps taken."""
+
+    def cost(v: Array) -> tuple[float, Array]:
+        z = a + stiff * (1 - A @ v)
+        rise = np.where(z > C, C * z - C * C / 2, np.maximum(z, 0) ** 2 / 2)
+        return float(length @ v**2 / 2 + rise.sum() / stiff), z
+
+    value, z = cost(v)
+    size = math.sqrt(np.einsum("ij,ij->", A, A) / len(A))
+    steps = 0
+    while steps < 100:
+        pull = np.clip(z, 0, C)
+        gradient = length * v - pull @ A
+        reach = np.linalg.norm(length * v) + size * np.linalg.norm(pull)
+        if np.linalg.norm(gradient) <= 1e-10 * reach:
+            break
+        on = A[(z > 0) & (z < C)]
+        H = stiff * (on.T @ on)
+        H[np.diag_indices(len(v))] += length + 1e-10 * stiff * len(A) * (length == 0)
+        try:
+            move = -cho_solve(cho_factor(H), gradient)
+        except LinAlgError:
+            break
+        slope, part = gradient @ move, 1.0
+        slack = 1e-13 * value  # below it costs cannot be compared, and full steps are taken
+        while (trial := cost(v + part * move))[0] > value + 1e-4 * part * slope + slack:
+            part /= 2
+        v, (value, z) = v + part * move, trial
+        steps += 1
+    return v, np.clip(z, 0, C), steps
+
+
+def collapse_alpha(law: FeatureLaw) -> float:
+    """Samples per dimension beyond which the hinge loss gives up: ŵ = 0 at every ridge.
+
+    Let π < ½ (otherwise exchange the classes). At w = 0, b = −1 every negative lies on the margin
+    and may pull with any 0 ≤ D ≤ 1. Nothing moves if the pulls can balance, which they can once
+
+        α > α_c = min_D (πr₊² + (1−π)r₋² E D²) / ((1−π)²r₋² E[DG]² − π²Δ²),   E D = π/(1−π),
+
+    with Δ the distance of the class means; the best D is clip((G − t)/s, 0, 1). Infinite if Δ is
+    large. Only for laws with one Gaussian a class. Appendix C, prp-c-collapse.
+
+    Examples
+    --------
+    >>> from needle.data.classifiers import pooled
+    >>> from needle.data.tokens import SparseTokens
+    >>> rare = pooled(SparseTokens(L=10, R=3, theta=1.0, pi=0.15))
+    >>> round(collapse_alpha(rare), 2)
+    10.33
+    """
+    two: TwoGaussians = check_is("law", law, TwoGaussians, "a law with one Gaussian a class")
+    few, many, share = two.positive, two.negative, law.pi
+    if share > 0.5:
+        few, many, share = many, few, 1 - share
+    wanted, pull = share / (1 - share), share * law.theta * (few[0] - many[0])
+    if wanted >= 1:
+        return math.inf
+
+    def above(k: float) -> tuple[float, float]:
+        """E(G − k)₊ and E(G − k)₊²."""
+        density, tail = math.exp(-k * k / 2) / math.sqrt(2 * math.pi), float(ndtr(-k))
+        return density - k * tail, (1 + k * k) * tail - k * density
+
+    def ratio(log_s: float) -> float:
+        """−1/α for the best D of this slope, so that it is finite where no α will do."""
+        s = math.exp(log_s)
+        middle = -float(ndtri(wanted))
+        mean = lambda t: (above(t)[0] - above(t + s)[0]) / s - wanted  # noqa: E731
+        t = brentq(mean, middle - s - 1, middle + s + 1, xtol=1e-14)
+        (_, low), (rest, high) = above(t), above(t + s)
+        power = (low - high - 2 * s * rest) / s**2
+        overlap = float(ndtr(t + s) - ndtr(t)) / s
+        spread = ((1 - share) * many[1] * overlap) ** 2 - pull**2
+        return -spread / (share * few[1] ** 2 + (1 - share) * many[1] ** 2 * power)
+
+    best = minimize_scalar(ratio, bounds=(-6, 4), method="bounded", options={"xatol": 1e-6})
+    return law.copies / -float(best.fun) if best.fun < 0 else math.inf
