@@ -50,7 +50,7 @@ def fetch(name: str, version: str, integrity: str, folder: Path) -> Path:
     result = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     if result.returncode:
         raise SystemExit(f"npm could not fetch {name}@{version}")
-    archive = folder / json.loads(result.stdout)[0]["filename"]
+    archive = folder / json.loads(result.stdout)[0]["filename"].replace("@", "").replace("/", "-")
     digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
     if f"sha512-{digest}" != integrity:
         raise SystemExit(f"{name}@{version} is not what the lock file names: sha512-{digest}")
@@ -70,7 +70,7 @@ def main() -> None:
         for name, package in json.loads(LOCK.read_text())["packages"].items():
             print(f"fetching {name} {package['version']}", flush=True)
             source = fetch(name, package["version"], package["integrity"], Path(temporary))
-            folder = TESTS if package.get("for") == "tests" else SITE / "vendor"
+            folder = TESTS if package.get("for") == "tests" else SITE
             for origin, target in package["files"].items():
                 destination = folder / target
                 destination.parent.mkdir(parents=True, exist_ok=True)

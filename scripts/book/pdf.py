@@ -40,7 +40,7 @@ LOADED = """() => Promise.all([...document.images].map(image => {
     return ahead.decode();
 }))"""
 HEADINGS = """() => {
-    const told = heading => heading.innerText.replace(/#$/, "").trim();
+    const told = heading => heading.innerText.replace(/#$/, "").replace(/\\s+/g, " ").trim();
     const sections = [...document.querySelectorAll("article section > h2")];
     const named = sections.map(heading => [told(heading), heading.parentElement.id]);
     return [told(document.querySelector("article h1")), ...named];
@@ -116,6 +116,7 @@ def printed(instance: Any, host: str, name: str) -> Piece:
         below = page.evaluate(GATHER, [f"{name}/{stem}.html" for stem in inside])
         page.evaluate(LOADED)
         page.emulate_media(media="print")
+        page.evaluate("() => window.book?.read?.('code')")  # the book holds its programs
         page.add_style_tag(content="#jb-print-toc { display: none !important }")
         page.set_viewport_size({"width": WIDTH, "height": 1000})  # formulas are fitted to the paper
         page.evaluate(SETTLED)

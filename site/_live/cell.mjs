@@ -22,7 +22,7 @@ export class Cell {
     this.above = made("button", { type: "button", onclick: once(() => page.runAll(number - 1)) }, "Run all above");
     this.back = made("button", { type: "button", onclick: () => this.return() }, "Reset");
     this.tools = made("div", { className: "live-tools" }, this.button, this.above, this.back, this.note);
-    (input.closest("details") ?? input).after(this.tools);
+    (input.closest("details.folded") ?? input).after(this.tools);
     this.show();
   }
 
@@ -60,13 +60,13 @@ export class Cell {
   }
 
   run(onward) {
-    if (!this.busy) this.page.enqueue([this]);
+    if (!this.busy) this.page.runWhatIsNeeded(this);
     if (onward) this.page.cells[this.number]?.focus();
   }
 
   focus() {
-    const fold = this.element.querySelector("details.folded");
-    if (fold) fold.open = true;
+    const own = this.element.querySelector("details.folded");
+    for (let fold = own ?? this.element.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     this.element.closest(".toggle-hidden")?.querySelector("button.toggle-button")?.click();
     this.editor.area.focus();
   }

@@ -1,4 +1,5 @@
 // What a cell leaves, shown where the book's own output stands; the book's comes back on reset.
+// What the page has lifted out of the cell, a figure or a table among the text, is renewed up there.
 const CLASSES = {
   stdout: "output stream highlight-myst-ansi notranslate",
   stderr: "output stderr highlight-myst-ansi notranslate",
@@ -12,6 +13,8 @@ export class Outputs {
     this.cell = cell;
     this.stored = cell.querySelector(":scope > div.cell_output");
     this.shown = this.stored;
+    const lifted = cell.id ? document.querySelectorAll(`.lifted[data-cell="${cell.id}"]`) : [];
+    this.lifted = [...lifted].map((place) => ({ place, stored: [...place.childNodes] }));
     this.list = [];
   }
 
@@ -19,7 +22,11 @@ export class Outputs {
   begin() {
     this.list = [];
     this.stale = true;
-    this.shown?.classList.add("live-stale");
+    this.pale(true);
+  }
+
+  pale(stale) {
+    for (const box of [this.shown, ...this.lifted.map(({ place }) => place)]) box?.classList.toggle("live-stale", stale);
   }
 
   // A box without content, except for the caption of the figure, which the cell does not make.
@@ -27,15 +34,20 @@ export class Outputs {
     this.stale = false;
     const box = document.createElement("div");
     box.className = "cell_output docutils container live-output";
-    this.figure = this.stored?.querySelector("figure.book-figure")?.cloneNode(true);
+    const figure = "figure.book-figure", home = this.lifted.find(({ place }) => place.querySelector(figure));
+    this.free = this.lifted.filter((lifted) => lifted !== home);
+    this.figure = (home?.stored.find((node) => node.matches?.(figure)) ?? this.stored?.querySelector(figure))?.cloneNode(true);
+    this.inside = this.figure && !home;
     if (this.figure) {
-      this.plates = [...this.figure.querySelectorAll(".plate")];
       this.caption = this.figure.querySelector("figcaption");
-      this.alt = this.plates.map((plate) => plate.querySelector("img")?.alt ?? "");
+      const drawn = this.figure.querySelectorAll(".plate > :is(img, svg)");
+      this.alt = [...drawn].map((plate) => plate.alt ?? plate.getAttribute("aria-label"));
       this.figure.replaceChildren(this.caption);
-      box.append(this.figure);
+      if (home) home.place.replaceChildren(this.figure);
+      else box.append(this.figure);
     }
     this.images = 0;
+    this.pale(false);
     this.replace(box);
   }
 
@@ -60,7 +72,10 @@ export class Outputs {
   }
 
   place(block) {
-    if (this.figure) this.figure.before(block);
+    const forReaders = block.firstElementChild?.matches(".shown, [data-explorer]");
+    if (forReaders && this.free.length) this.free.shift().place.replaceChildren(...block.childNodes);
+    else if (forReaders && this.figure) this.caption.before(...block.childNodes);
+    else if (this.inside) this.figure.before(block);
     else this.shown.append(block);
   }
 
@@ -112,7 +127,7 @@ export class Outputs {
 
   finish() {
     if (this.stale) this.renew(); // nothing came: nothing is shown
-    this.shown.classList.remove("live-stale");
+    this.pale(false);
   }
 
   says(word) {
@@ -122,10 +137,10 @@ export class Outputs {
   reset() {
     this.list = [];
     this.stale = false;
-    if (this.shown === this.stored) this.stored?.classList.remove("live-stale");
-    else if (this.stored) this.replace(this.stored);
-    else this.shown?.remove();
-    this.stored?.classList.remove("live-stale");
+    if (this.stored && this.shown !== this.stored) this.replace(this.stored);
+    else if (!this.stored) this.shown?.remove();
+    for (const { place, stored } of this.lifted) place.replaceChildren(...stored);
     this.shown = this.stored;
+    this.pale(false);
   }
 }

@@ -1,7 +1,7 @@
 // The page comes alive: its cells can be edited and run by a Python in the reader's browser.
 const fresh = new URL(import.meta.url).search; // one version of all parts
-const [{ Cell }, store, { made, megabytes, once, say, WORTH_SAYING }] = await Promise.all(
-  ["cell", "store", "words"].map((name) => import(`./${name}.mjs${fresh}`)),
+const [{ Cell }, store, { needed }, { made, megabytes, once, say, WORTH_SAYING }] = await Promise.all(
+  ["cell", "store", "needs", "words"].map((name) => import(`./${name}.mjs${fresh}`)),
 );
 const BASE = new URL("./", import.meta.url).href;
 
@@ -197,6 +197,13 @@ class Page {
     this.next();
   }
 
+  // A cell, after those above it that it needs and that have not run.
+  runWhatIsNeeded(cell) {
+    const above = this.cells.slice(0, cell.number);
+    const before = needed(above.map(({ editor }) => editor.source), above.map((other) => other.busy || other.state === "live"));
+    this.enqueue([...before.map((k) => this.cells[k]), cell]);
+  }
+
   next() {
     if (!this.ready || this.running || !this.queue.length) return;
     const cell = (this.running = this.queue.shift());
@@ -297,7 +304,10 @@ class Page {
 
 export async function start(block, clicked) {
   const page = new Page(block);
-  if (clicked) page.all.focus({ preventScroll: true }); // the button that had the focus is gone
+  if (clicked) {
+    window.book.read?.("code"); // whoever runs a page wants to see its cells
+    page.all.focus({ preventScroll: true }); // the button that had the focus is gone
+  }
   store.sweep().catch(() => {});
   await page.name();
   await page.bring();

@@ -7,6 +7,7 @@ from typing import Any
 
 import imagesize
 import needle_page
+import needle_reading
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from numpy.typing import ArrayLike
@@ -268,4 +269,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-skip-member", skip_field_aliases)
     app.connect("config-inited", set_base_url, priority=900)
     needle_page.setup(app)
+    needle_reading.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

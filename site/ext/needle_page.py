@@ -28,10 +28,12 @@ BEFORE_PAINT = """<script>
     (() => {
       const page = document.documentElement.dataset;
       let mode = "auto";
+      page.read = "reading";
       try {
         const stored = localStorage.getItem("mode");
         if (["light", "dark"].includes(stored)) mode = stored;
         localStorage.removeItem("MathJax-Menu-Settings");
+        page.read = localStorage.getItem("needle-read") === "code" ? "code" : "reading";
       } catch {}
       const dark = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
       page.mode = mode;
@@ -170,6 +172,10 @@ def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
         applied[reason] += count
         if times is not None and count != times:
             raise ExtensionError(f"{name}: {count} times instead of {times}: {pattern} ({reason})")
+
+    up = "../" * name.count("/")
+    font = f'<link rel="preload" href="{up}_static/fonts/text.woff2" as="font" type="font/woff2" '
+    page = page.replace(BEFORE_PAINT, f"{BEFORE_PAINT}\n  {font}crossorigin />", 1)
 
     def image(match: re.Match[str]) -> str:
         """Images load when they are near, in room that is kept for them."""

@@ -51,13 +51,13 @@ function snippet(text, query) {
 }
 
 function show(engine, query, place) {
-  const found = query.trim() ? search(engine, query).slice(0, 30) : [];
+  const found = search(engine, query).slice(0, 30);
   const heading = document.createElement("p");
   heading.className = "search-summary";
   heading.setAttribute("role", "status");
   heading.textContent = found.length
     ? `${found.length === 30 ? "The 30 nearest" : found.length} section${found.length > 1 ? "s" : ""} for “${query}”`
-    : query.trim() && `Nothing was found for “${query}”. A single word finds more.`;
+    : `Nothing was found for “${query}”. A single word finds more.`;
   const list = document.createElement("ul");
   list.className = "search";
   for (const { id, title, page, text } of found) {
@@ -76,5 +76,5 @@ const place = globalThis.document?.getElementById("search-results");
 if (place) {
   const query = new URLSearchParams(location.search).get("q") ?? "";
   for (const input of document.querySelectorAll("input[type=search]")) input.value = query;
-  show(await index(new URL("sections.json", import.meta.url)), query, place);
+  if (query.trim()) show(await index(new URL("sections.json", import.meta.url)), query, place);
 }

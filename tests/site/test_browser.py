@@ -44,7 +44,7 @@ def test_colors_of_the_models_stand_out(chromium: Any, host: str, theme: str) ->
 def test_links_stay_legible_under_the_mouse(chromium: Any, host: str, theme: str) -> None:
     ink = "e => getComputedStyle(e).color.match(/\\d+/g).slice(0, 3).map(Number)"
     with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
-        for kind in ("article p a.reference", "details.folded > summary"):
+        for kind in ("article p a.reference", "details.code > summary"):
             place = page.locator(kind).first
             before = place.evaluate(ink)
             place.hover()
@@ -94,30 +94,6 @@ def test_search_says_when_there_is_nothing(chromium: Any, host: str) -> None:
     with opened(chromium, f"{host}/search.html?q=zebra") as page:
         page.wait_for_selector(".search-summary")
         assert "Nothing" in page.locator(".search-summary").inner_text()
-
-
-def test_paper_needs_no_script_to_unfold(chromium: Any, host: str) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{host}/{CHAPTERS[0]}.html")
-    inside = page.locator("details.folded > .cell_input").first
-    assert not inside.is_visible()
-    page.locator("details.folded > summary").first.click()
-    assert inside.is_visible()
-    page.reload()
-    page.emulate_media(media="print")
-    assert page.locator("details.folded > .cell_input").first.bounding_box()["height"] > 10
-    context.close()
-
-
-def test_code_unfolds_by_keyboard(chromium: Any, host: str) -> None:
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", formulas=False) as page:
-        for kind in ("details.folded", "details.agreement"):
-            fold = page.locator(kind).first
-            fold.locator("summary").focus()
-            for state in (True, False):
-                page.keyboard.press("Enter")
-                assert fold.evaluate("e => e.open") is state
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -210,16 +210,32 @@ def test_the_title_of_a_solution_leads_nowhere(chapter: Path) -> None:
     assert [title.text for title in titles if title.find("a")] == []
 
 
-def test_folded_code_says_what_it_is(chapter: Path) -> None:
+def test_every_cell_of_a_chapter_is_on_its_page_in_order(chapter: Path) -> None:
+    """In folds before the exercises, below them as they were; what a fold holds, it says."""
     notebook = nbformat.read(ROOT / "chapters" / f"{chapter.stem}.ipynb", as_version=4)
-    tags = [set(cell.metadata.get("tags", [])) for cell in notebook.cells]
-    words = [fold.find("summary").text for fold in soup(chapter).select("details.folded")]
-    assert len(words) == sum(bool({"hide-input", "hide-cell"} & tag) for tag in tags)
-    assert {word.split(" ")[0] for word in words} <= {"The"}
-    for fold in soup(chapter).select("details.folded"):
-        drawn = fold.find_next_sibling("div")
-        drawn = drawn is not None and drawn.find("figure") is not None
-        assert drawn == ("figure" in fold.find("summary").text)
+    written = [cell.source.strip() for cell in notebook.cells if cell.cell_type == "code"]
+    shown = [code.get_text().strip() for code in soup(chapter).select("div.cell > .cell_input pre")]
+    shown += [
+        c.get_text().strip() for c in soup(chapter).select("details.folded > .cell_input pre")
+    ]
+    assert sorted(shown) == sorted(written)
+    above = [c.get_text().strip() for c in soup(chapter).select("details.code .cell_input pre")]
+    assert above == [source for source in written if source in above]
+    for fold in soup(chapter).select("details.code"):
+        checks = len(fold.select("details.agreement"))
+        told = re.search(r"(\d+) checks?", fold.summary.get_text())
+        assert (int(told[1]) if told else 0) == checks
+
+
+def test_every_agreement_in_the_text_has_its_mark_and_its_card(chapter: Path) -> None:
+    """All but those that follow no text, whose fold counts them."""
+    page = soup(chapter)
+    cards = {card["id"]: card for card in page.select("[popover]")}
+    assert [b["popovertarget"] for b in page.select("button.check")] == list(cards)
+    marked = {code.text for card in cards.values() for code in card.select(".claim code")}
+    folded = {code.text for code in page.select("details.code details.agreement > summary > code")}
+    assert marked <= folded
+    assert len(folded - marked) <= 1 + len(folded) // 10
 
 
 def test_page_describes_itself(page: Path) -> None:
