@@ -13,7 +13,7 @@ from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
 from needle.oracle.heads import sample_signed, second_moment_query
 from needle.readout.fit import fit_readout, simulate_readout
-from needle.readout.transfer import rescaled
+from needle.readout.lengths import rescaled
 from needle.steps.alignment import simulate_alignment
 from needle.steps.colored import TokenNoise, predict_noisy_alignment, sample_bags, whiten
 from needle.steps.rule import two_steps

@@ -18,11 +18,14 @@ from .learning import learning_thresholds as learning_thresholds
 from .learning import predict_learning as predict_learning
 from .learning import simulate_learning as simulate_learning
 from .oracle import critical_theta as critical_theta
+from .oracle import longest_token_error as longest_token_error
 from .oracle import needle_weight as needle_weight
+from .oracle import one_layer_bound as one_layer_bound
 from .oracle import one_needle_bayes_error as one_needle_bayes_error
 from .oracle import oracle_error as oracle_error
 from .oracle import predict_error as predict_error
 from .oracle import required_theta as required_theta
+from .oracle import two_hop_error as two_hop_error
 from .planning import plan as plan
 from .readout import collapse_alpha as collapse_alpha
 from .readout import crossing_law as crossing_law

@@ -37,6 +37,7 @@ from needle.learning.limit import (
     simulate_learning,
     state_evolution,
 )
+from needle.learning.norms import simulate_guessing
 from needle.learning.posterior import bayes_error
 from needle.oracle.detection import (
     detection_boundary,
@@ -47,6 +48,14 @@ from needle.oracle.detection import (
     sample_haystack,
 )
 from needle.oracle.heads import sample_signed, second_moment_cos, second_moment_query, signed_error
+from needle.oracle.hops import (
+    one_layer_bound,
+    revealed_error,
+    sample_hops,
+    simulate_two_hops,
+    two_hop_error,
+)
+from needle.oracle.longest import longest_token_error
 from needle.oracle.recurrence import gated_weights, recurrence_error, softmax_gates
 from needle.oracle.separation import (
     critical_theta,
@@ -69,13 +78,14 @@ from needle.readout.crossing import (
     sharpness_law,
 )
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
+from needle.readout.lengths import best_sharpness, recipes, rescaled, sharpened, subsampled
 from needle.readout.limit import learning_curve, order_parameters, predict_readout
 from needle.readout.margin import fit_margin, predict_margin, simulate_margin
 from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
 from needle.readout.scores import judge
 from needle.readout.seen import training_law
 from needle.readout.support import collapse_alpha
-from needle.readout.transfer import predict_transfer, recipes, rescaled, simulate_transfer
+from needle.readout.transfer import predict_transfer, simulate_transfer
 from needle.readout.twice import predict_reused_capacity, simulate_reused_separable
 from needle.steps.alignment import predict_alignment, simulate_alignment
 from needle.steps.chance import chance_cosines, imbalance, predict_chance
@@ -93,6 +103,7 @@ from needle.steps.sign import sign_condition
 from needle.training.batch import predict_descent, simulate_descent
 from needle.training.heads import predict_two_heads, simulate_two_heads
 from needle.training.onepass import predict_training, simulate_training
+from needle.training.relay import predict_relay, simulate_relay
 from needle.training.rounds import (
     predict_reused_rounds,
     predict_rounds,
@@ -112,6 +123,8 @@ FIT = {"loss": "square", "intercept": True}
 RATES = {"lr_q": 0.5, "lr_w": 0.5, "lr_b": 0.5, "start": (0.1, 0.1), "loss": "square"}
 TINY, BAGS = SparseTokens(4, 1, 2.0, 0.5), sample_haystack(100, 10, 20, RNG)
 X4, SCORES = RNG.normal(size=(6, 4, 3)), LAW.scores(np.ones(2), 0.0)
+HEAD = {"temperature": 1.0, "cos": 0.9, "alpha": 2.0, "lam": 0.1}
+HOPS = {"L": 5, "theta": (3.0, 3.0, 2.0), "kappa": 3.0}
 READOUTS = {"law": LAW, "test": LAW, "alpha": 2.0, "lam": 0.1, "loss": "square"}
 GOOD = {  # function: arguments that work
     SparseTokens: {"L": 10, "R": 1, "theta": 5.0, "pi": 0.5},
@@ -207,7 +220,24 @@ GOOD = {  # function: arguments that work
     haystack_theta: {"kind": "attention", "bags": BAGS, "error": 0.2},
     predict_haystack_error: {"L": 1000, "R": 10, "theta": 1.0, "pi": 0.5},
     judge: {"scores": SCORES, "false_alarms": 0.1},
-    rescaled: {"temperature": 1.0, "L": 10, "new": 20},
+    rescaled: {"temperature": 1.0, "L": 10, "new": 20, "rule": "log"},
+    best_sharpness: {"model": MODEL, "new": 20, **HEAD, "intercept": "keep"},
+    sharpened: {
+        "model": MODEL, "new": 20, **HEAD, "intercept": "keep", "resolution": 24, "bits": 8
+    },
+    subsampled: {"model": MODEL, "kept": 5, "temperature": 1.0, "cos": 0.9, "resolution": 24},
+    longest_token_error: {"model": MODEL, "d": 5},
+    sample_hops: {"m": 4, "n": 3, "rng": RNG, **HOPS},
+    simulate_two_hops: {"m": 4, "n": 3, "rng": RNG, **HOPS},
+    two_hop_error: {"m": 4, "query_cos": 0.9, "match_cos": 0.9, **HOPS},
+    one_layer_bound: {"m": 4, "theta2": 2.0, "heads": 1},
+    revealed_error: {"m": 4, "theta2": 2.0, "k": 2, "rng": RNG, "n": 10},
+    predict_relay: {"m": 4, "n": 30, **HOPS},
+    simulate_relay: {"m": 4, "n": 30, "rng": RNG, "fresh": 3, **HOPS},
+    simulate_guessing: {
+        "model": TINY, "d": 5, "alpha": 1.0, "rng": RNG, "guesses": 1, "bags": 1, "rounds": 1,
+        "fresh": 10,
+    },
     predict_transfer: READOUTS,
     simulate_transfer: READOUTS | {"d": 5, "rng": RNG, "intercept": "keep"},
     recipes: {
@@ -274,6 +304,8 @@ NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
 OPTIONAL = [
     (predict_readout, "start"), (critical_theta, "tau"), (oracle_error, "tau"),
     (predict_error, "tau"), (attention, "resolution"), (learned_attention, "resolution"),
+    *((f, "d") for f in (predict_learning, learning_thresholds, all_solutions, state_evolution)),
+    (samples_for, "d"), (sharpened, "resolution"), (subsampled, "resolution"),
     (simulate_learning, "height"), (simulate_descent, "lean"),
     (predict_rounds_readout, "temperature"),
 ]  # fmt: skip
@@ -307,6 +339,7 @@ INNER = {
     *("hinge_envelope", "support_vectors"),
     *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
+    *("look_again", "learn_with_norms", "error_with_norms", "two_layers"),
     *(
         "descend",
         "slope",

@@ -11,6 +11,8 @@ from .limit import learning_thresholds as learning_thresholds
 from .limit import predict_learning as predict_learning
 from .limit import samples_for as samples_for
 from .limit import state_evolution as state_evolution
+from .norms import LongBags as LongBags
+from .norms import simulate_guessing as simulate_guessing
 from .posterior import Channel as Channel
 from .posterior import Handful as Handful
 from .posterior import bayes_error as bayes_error

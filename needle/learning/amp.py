@@ -26,6 +26,7 @@ from scipy.special import expit, logsumexp
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_choice, check_flag, check_integer, check_real, check_rng
 from ..kit.records import Learning
+from .norms import learn_with_norms
 from .posterior import log_subsets
 
 Array = np.ndarray
@@ -190,6 +191,7 @@ def simulate_learning(
     informed: bool = False,
     method: str = "literal",
     height: float | None = None,
+    norms: bool = False,
     fresh: int = 2_000_000,
 ) -> Learning:
     """Approximate message passing on n = αd bags, from nothing or from the truth.
@@ -208,6 +210,8 @@ def simulate_learning(
     height : None when θ is known. Otherwise θ is learned: a first guess of the needle's height
         μ = θ·cos; the rounds then use v̂ = P(needle | μa) with a = Aξ̂/|ξ̂| − (d/|b|) v̂ and
         μ = Σ v̂a/Σ v̂ (expectation–maximization), and never θ
+    norms : read the norms of tokens as well, which tell in bags much longer than tokens are wide:
+        expectation propagation (`needle.learning.norms`) on literal tokens, R = 1, θ known
     fresh : tokens of the fresh bags on which the error is counted, at least 200 bags
 
     Returns
@@ -231,6 +235,13 @@ def simulate_learning(
     fresh = check_integer("fresh", fresh, 1)
     if height is not None:
         height = check_real("height", height, 0, open_low=True)
+    if check_flag("norms", norms):
+        if method != "literal" or height is not None:
+            raise ValueError(
+                f"norms = {norms!r} is not allowed: norms must be False unless tokens "
+                "are literal and θ is known"
+            )
+        return learn_with_norms(model, d, alpha, rng, rounds, informed, fresh)
     L, R, theta = model.L, model.R, model.theta
     bags = int((model.sample_labels(max(1, round(alpha * d)), rng) > 0).sum())
     if bags == 0 or theta**2 == 0:

@@ -18,6 +18,11 @@ from .fit import Fit as Fit
 from .fit import error_rate as error_rate
 from .fit import fit_readout as fit_readout
 from .fit import simulate_readout as simulate_readout
+from .lengths import best_sharpness as best_sharpness
+from .lengths import recipes as recipes
+from .lengths import rescaled as rescaled
+from .lengths import sharpened as sharpened
+from .lengths import subsampled as subsampled
 from .limit import OrderParameters as OrderParameters
 from .limit import learning_curve as learning_curve
 from .limit import order_parameters as order_parameters
@@ -62,8 +67,6 @@ from .support import collapse_alpha as collapse_alpha
 from .support import support_vectors as support_vectors
 from .transfer import Transfer as Transfer
 from .transfer import predict_transfer as predict_transfer
-from .transfer import recipes as recipes
-from .transfer import rescaled as rescaled
 from .transfer import simulate_transfer as simulate_transfer
 from .twice import predict_reused_capacity as predict_reused_capacity
 from .twice import simulate_reused_separable as simulate_reused_separable

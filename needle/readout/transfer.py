@@ -20,9 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from ..data.classifiers import attention
 from ..data.law import FeatureLaw, Scores
-from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_choice, check_integer, check_is, check_real, check_rng
 from ..kit.records import ConvergenceError
 from .fit import fit_readout
@@ -48,16 +46,6 @@ class Transfer:
     misses: float
     false_alarms: float
     bias: float
-
-
-def rescaled(temperature: float, L: float, new: float) -> float:
-    """T√(log L′/log L): the sharpness at the same distance from freezing, T/√(2 log L).
-
-    >>> round(rescaled(2.0, 20, 400), 3)
-    2.828
-    """
-    T, L = check_real("temperature", temperature, 0), check_real("L", L, 2)
-    return T * math.sqrt(math.log(check_real("new", new, 2)) / math.log(L))
 
 
 def _misses_and_alarms(scores: Scores, shift: float) -> tuple[float, float]:
@@ -182,48 +170,3 @@ def simulate_transfer(
     moved = judge(test.scores(fit.w, fit.b, rng), fit.b, intercept, test.pi)
     fresh = test.scores(fit.w, moved.bias, rng)
     return judge(fresh, moved.bias, "keep", test.pi)
-
-
-def recipes(
-    model: SparseTokens,
-    new: int,
-    temperature: float,
-    cos: float,
-    alpha: float,
-    lam: float,
-    *,
-    resolution: int = 384,
-) -> dict[str, float]:
-    """Test error at length `new` of a head trained at length `model.L`, by what is adjusted.
-
-    Keys: "nothing", "intercept" (the best), "sharpness" (T√(log L′/log L)), "both", "sharpness and
-    rate" (intercept set so that P(yes) = π, without labels), "retrained" (the readout, on as many
-    bags of the new length).
-
-    Examples
-    --------
-    >>> found = recipes(SparseTokens(20, 1, 5.0, 0.5), 20, 2.0, 0.9, 2.0, 0.01)
-    >>> found["nothing"] == found["sharpness"] == found["retrained"]
-    True
-    """
-    m = check_model(model)
-    longer = SparseTokens(check_integer("new", new, m.R), m.R, m.theta, m.pi)
-    law = attention(m, temperature=temperature, cos=cos, resolution=resolution)
-    same = attention(longer, temperature=temperature, cos=cos, resolution=resolution)
-    T = rescaled(temperature, m.L, new)
-    sharp = attention(longer, temperature=T, cos=cos, resolution=resolution)
-    old = _trained(law, alpha, lam, "logistic")
-    new_one = old if new == m.L else _trained(sharp, alpha, lam, "logistic")
-    plan = {
-        "nothing": (old, same, "keep"),
-        "intercept": (old, same, "best"),
-        "sharpness": (old, sharp, "keep"),
-        "both": (old, sharp, "best"),
-        "sharpness and rate": (old, sharp, "rate"),
-        "retrained": (new_one, sharp, "keep"),
-    }
-    fine = alpha == math.inf
-    return {
-        name: _applied(o, law, test, fine, intercept).test_error
-        for name, (o, test, intercept) in plan.items()
-    }

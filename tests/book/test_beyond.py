@@ -12,8 +12,9 @@ from needle.oracle.heads import sample_signed, second_moment_cos, second_moment_
 from needle.oracle.recurrence import gated_weights, recurrence_error, softmax_gates
 from needle.oracle.separation import oracle_error
 from needle.readout.fit import fit_readout
+from needle.readout.lengths import recipes, rescaled
 from needle.readout.limit import predict_readout
-from needle.readout.transfer import judge, predict_transfer, recipes, rescaled, simulate_transfer
+from needle.readout.transfer import judge, predict_transfer, simulate_transfer
 from needle.steps import chance
 from needle.steps import rule as steps
 from needle.steps.alignment import predict_alignment, simulate_alignment

@@ -1,0 +1,193 @@
+"""Two hops: a task in which a second layer pays, by a power of the width.
+
+A token is x = (x⁰, x^A, x^B, x^V) ∈ R × R^m × R^m × R plus white noise. Three of the L tokens of a
+bag carry a signal; u is uniform on the sphere of R^m and drawn anew for every bag:
+
+    marker θ₁ in x⁰ and κu in x^A,   needle θ₂u in x^B and yθ₃ in x^V,
+    decoy θ₂u′ in x^B and −yθ₃ in x^V, with u′ independent of u.
+
+The label is y = ±1. Two layers find the marker, take p = its x^A as a query, and read x^V where
+⟨x^B, p⟩ is largest; one layer sees tokens through a few directions that are the same for all bags.
+Chapter 11, thm-11-hops and prop-11-hops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import chi
+
+from ..data.tokens import Tokens
+from ..kit.checks import check_array, check_integer, check_real, check_rng
+
+Array = np.ndarray
+STEP = 0.05  # of trapezoidal rules over heights: exact to rounding
+ANGLES, SPREAD, GRID = 400, 24, 1201
+MARKER, NEEDLE, DECOY = 0, 1, 2
+
+
+def _checked(L: object, m: object, theta: object, kappa: object) -> tuple[int, int, Array, float]:
+    L, m = check_integer("L", L, 3), check_integer("m", m, 2)
+    strengths = check_array("theta", theta, 3)
+    for value in strengths:
+        check_real("theta", float(value), 0)
+    return L, m, strengths, check_real("kappa", kappa, 0)
+
+
+def sample_hops(
+    L: int, m: int, n: int, rng: np.random.Generator, *, theta: Sequence[float], kappa: float
+) -> Tokens:
+    """n bags (n, L, 2m + 2), coordinates in the order 0, A, B, V; the signals come first.
+
+    `where` numbers the tokens that carry a signal 1, 2, 3 (marker, needle, decoy).
+
+    >>> X, y, where = sample_hops(5, 4, 2, np.random.default_rng(0), theta=(9, 9, 9), kappa=9)
+    >>> X.shape, where[0].tolist()
+    ((2, 5, 10), [1, 2, 3, 0, 0])
+    """
+    (L, m, strength, kappa), n = _checked(L, m, theta, kappa), check_integer("n", n, 1)
+    rng = check_rng(rng)
+    u, other = (rng.standard_normal((n, m)) for _ in range(2))
+    u, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (u, other))
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    X = rng.standard_normal((n, L, 2 * m + 2))
+    X[:, MARKER, 0] += strength[0]
+    X[:, MARKER, 1 : m + 1] += kappa * u
+    X[:, NEEDLE, m + 1 : -1] += strength[1] * u
+    X[:, DECOY, m + 1 : -1] += strength[1] * other
+    X[:, NEEDLE, -1] += strength[2] * y
+    X[:, DECOY, -1] -= strength[2] * y
+    where = np.zeros((n, L), dtype=int)
+    where[:, :3] = 1, 2, 3
+    return Tokens(X, y, where)
+
+
+def two_layers(X: Array, query: Array, match: Array | None = None) -> Array:
+    """Scores of two layers with hard maxima: x^V where ⟨x^B, Mp⟩ is largest, p = x^A at the first.
+
+    The first maximum is that of ⟨x, query⟩; `match` is M (m, m), None the identity.
+    """
+    m, rows = (X.shape[2] - 2) // 2, np.arange(len(X))
+    p = X[rows, (X @ query).argmax(axis=1), 1 : m + 1]
+    p = p if match is None else p @ match.T
+    found = np.einsum("nlm,nm->nl", X[:, :, m + 1 : -1], p).argmax(axis=1)
+    return np.asarray(X[rows, found, -1])
+
+
+def simulate_two_hops(
+    L: int, m: int, rng: np.random.Generator, *, theta: Sequence[float], kappa: float, n: int = 4000
+) -> float:
+    """Share of n literal bags that two layers with hard maxima and perfect queries get wrong."""
+    L, m, _, kappa = _checked(L, m, theta, kappa)
+    query, wrong, step = np.eye(2 * m + 2)[0], 0, max(1, 2**22 // (L * (2 * m + 2)))
+    for start in range(0, n := check_integer("n", n, 1), step):
+        size = min(step, n - start)
+        X, y, _ = sample_hops(L, m, size, rng, theta=theta, kappa=kappa)
+        wrong += int((two_layers(X, query) * y < 0).sum())
+    return wrong / n
+
+
+def _heights(m: int, kappa: float, match: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Laws of ⟨p̂, u⟩ and ⟨p̂, u′⟩: cosines and their weights."""
+    z = np.arange(-8.5, 8.51, 0.25)
+    length = np.linspace(chi.isf(1 - 1e-13, m - 1), chi.isf(1e-13, m - 1), 61)
+    log = (m - 2) * np.log(np.maximum(length, 1e-300)) - length**2 / 2
+    share = np.exp(log - log.max()) * np.exp(-(z[:, None] ** 2) / 2)
+    cosine = (kappa + z)[:, None] / np.hypot((kappa + z)[:, None], length)
+    cosine, share = cosine.ravel(), share.ravel() / share.sum()
+    angle = np.pi * (np.arange(ANGLES) + 0.5) / ANGLES
+    decoy = np.sin(angle) ** (m - 2)
+    decoy /= decoy.sum()
+    if abs(match) < 1:  # M turns p a part of the way to anywhere
+        law = np.cumsum(decoy)
+        turn = np.cos(np.interp((np.arange(SPREAD) + 0.5) / SPREAD, law, angle))
+        aside = np.sqrt((1 - match**2) * (1 - cosine**2))[:, None] * turn
+        cosine = (match * cosine[:, None] + aside).ravel()
+        share = np.repeat(share, SPREAD) / SPREAD
+    grid = np.linspace(-1, 1, GRID)  # each value shared between its two neighbours
+    place = np.clip((cosine + 1) / 2 * (GRID - 1), 0, GRID - 1 - 1e-9)
+    low = place.astype(int)
+    right = share * (place - low)
+    share = np.bincount(low, share - right, GRID) + np.bincount(low + 1, right, GRID)
+    return (grid[share > 0], share[share > 0]), (np.cos(angle), decoy)
+
+
+def _density(x: Array) -> Array:
+    return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def two_hop_error(
+    L: int,
+    m: int,
+    *,
+    theta: Sequence[float],
+    kappa: float,
+    query_cos: float = 1.0,
+    match_cos: float = 1.0,
+) -> float:
+    """Error of two layers with hard maxima: ½ − p₁(p₂ − p_d)(Φ(θ₃) − ½), exact at every L and m.
+
+    p₁ is the probability that the marker is the largest of L tokens, and p₂, p_d those that the
+    needle, or the decoy, is the largest along p once the marker is found: they stand at the heights
+    θ₂⟨p̂, u⟩ and θ₂⟨p̂, u′⟩. In all other cases a coin is thrown. It takes θ₁ and
+    θ₂κ/√(κ² + m) above √(2 log L).
+
+    Parameters
+    ----------
+    theta : θ₁, θ₂, θ₃ of marker, needle and value
+    kappa : strength of what the marker says of u
+    query_cos, match_cos : of learned queries: cosine of the first with e₀, and of M with the
+        identity, their errors in general position (then to leading order in m)
+
+    Examples
+    --------
+    >>> round(two_hop_error(50, 60, theta=(5, 5, 2), kappa=8), 4)
+    0.0856
+    """
+    L, m, strength, kappa = _checked(L, m, theta, kappa)
+    query = check_real("query_cos", query_cos, -1, 1)
+    match = check_real("match_cos", match_cos, -1, 1)
+    first, second = float(strength[0]) * query, float(strength[1])
+    h = np.arange(-10, max(first, 0) + 10, STEP)
+    marked = STEP * float(_density(h - first) @ np.exp((L - 1) * log_ndtr(h)))
+    h = np.arange(-10, second + 10, STEP)
+    quiet = np.exp((L - 2) * log_ndtr(h))
+    (needle, w), (decoy, v) = _heights(m, kappa, match)
+
+    def mean(f: Callable[[Array], Array], cosine: Array, weight: Array) -> Array:
+        return np.array([weight @ f(x - second * cosine) for x in h])
+
+    right = STEP * float((mean(_density, needle, w) * mean(ndtr, decoy, v)) @ quiet)
+    wrong = STEP * float((mean(_density, decoy, v) * mean(ndtr, needle, w)) @ quiet)
+    return 0.5 - marked * (right - wrong) * float(ndtr(strength[2]) - 0.5)
+
+
+def one_layer_bound(m: int, theta2: float, heads: int = 1) -> float:
+    """Φ(−θ₂√(k/m)), k = min(2·heads, m): below it errs no classifier that sees k directions.
+
+    A head of one layer sees tokens through its query and its value; what it does with the two
+    numbers of each token is free, and so are order, number of tokens and training.
+
+    >>> round(one_layer_bound(100, 6.0), 3), round(one_layer_bound(100, 6.0, heads=8), 3)
+    (0.198, 0.008)
+    """
+    m, heads = check_integer("m", m, 2), check_integer("heads", heads, 1)
+    theta2 = check_real("theta2", theta2, 0)
+    return float(ndtr(-theta2 * math.sqrt(min(2 * heads, m) / m)))
+
+
+def revealed_error(
+    m: int, theta2: float, k: int, rng: np.random.Generator, n: int = 10_000
+) -> float:
+    """What the bound bounds, by draws: all is known but which of two tokens is the needle.
+
+    Seen through k orthonormal directions P they are two Gaussians at distance θ₂√2|P(u − u′)|.
+    """
+    m, n = check_integer("m", m, 2), check_integer("n", n, 1)
+    k, theta2, rng = check_integer("k", k, 1, m), check_real("theta2", theta2, 0), check_rng(rng)
+    u, other = (rng.standard_normal((n, m)) for _ in range(2))
+    u, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (u, other))
+    return float(ndtr(-theta2 * np.linalg.norm((u - other)[:, :k], axis=1) / math.sqrt(2)).mean())

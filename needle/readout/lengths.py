@@ -1,0 +1,256 @@
+"""Trained at one length, used at another: what to do with the sharpness.
+
+A token at height h above the noise weighs σ(T′h − Λ) in a bag of L′ tokens, Λ = log L′ + T′²/2
+below freezing: a head is a rule on the largest token, with a height from which it attends. Rules
+of thumb for T′ differ in which height they keep; `best_sharpness` asks the exact law.
+Chapter 11, prop-11-capture.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+
+from ..data.classifiers import attention
+from ..data.law import FeatureLaw, Nodes
+from ..data.tokens import SparseTokens, check_model
+from ..kit.checks import check_choice, check_integer, check_real, check_rng
+from .transfer import Transfer, _applied, _trained
+
+Array = np.ndarray
+RULES = ("none", "root", "log", "yarn", "llama4", "capture")
+COARSE = {"resolution": 96, "bits": 11}  # a search among laws: errors good to half a per cent
+
+
+def rescaled(temperature: float, L: float, new: float, *, rule: str = "root") -> float:
+    """The sharpness T′ for bags of `new` tokens, of a head trained at length L with sharpness T.
+
+    Parameters
+    ----------
+    rule : with s = new/L,
+
+        - "none": T
+        - "root": T√(log L′/log L), the same distance from freezing
+        - "log": T log L′/log L (scalable softmax; also LongRoPE, which scales queries *and* keys
+          by √(1 + log s/log L), so that logits get the square)
+        - "yarn": T(1 + 0.1 log s)², from s = 1 on
+        - "llama4": T(1 + 0.1 log(⌊s⌋ + 1))
+        - "capture": the height h = log L/T + T/2 that captures half of the attention stays what it
+          was, T′ = h − √(h² − 2 log L′), at most √(2 log L′); above freezing at least √(2 log L′)
+
+    Examples
+    --------
+    >>> [round(rescaled(2.0, 20, 400, rule=rule), 2) for rule in RULES]
+    [2.0, 2.83, 4.0, 3.38, 2.61, 3.46]
+    """
+    T, L = check_real("temperature", temperature, 0), check_real("L", L, 2)
+    new = check_real("new", new, 2)
+    check_choice("rule", rule, RULES)
+    growth = math.log(new) / math.log(L)
+    if rule in ("none", "root", "log"):
+        return T * growth ** {"none": 0.0, "root": 0.5, "log": 1.0}[rule]
+    if rule == "yarn":
+        return T * (1 + 0.1 * math.log(max(new / L, 1))) ** 2
+    if rule == "llama4":
+        return T * (1 + 0.1 * math.log(math.floor(new / L) + 1))
+    frozen = math.sqrt(2 * math.log(new))
+    if 2 * math.log(L) <= T * T:
+        return max(T, frozen)
+    if T == 0:
+        return 0.0
+    height = math.log(L) / T + T / 2
+    if height <= frozen:
+        return frozen
+    return 2 * math.log(new) / (height + math.sqrt(height**2 - frozen**2))
+
+
+def sharpened(
+    model: SparseTokens,
+    new: int,
+    temperature: float,
+    cos: float,
+    alpha: float,
+    lam: float,
+    *,
+    intercept: str = "keep",
+    resolution: int | None = 96,
+    bits: int = 11,
+) -> dict[str, Transfer]:
+    """Errors at length `new` of one head under every rule, and under "best", the best T′.
+
+    The head is trained at length `model.L` (arguments as in `predict_transfer`).
+
+    Examples
+    --------
+    >>> found = sharpened(SparseTokens(100, 1, 6.0, 0.5), 1600, 1.37, 0.9, 4.0, 0.01)
+    >>> {name: round(found[name].test_error, 2) for name in ("none", "root", "capture", "best")}
+    {'none': 0.24, 'root': 0.1, 'capture': 0.07, 'best': 0.04}
+    """
+    at = _head(model, new, temperature, cos, alpha, lam, intercept, resolution, bits)
+    found = {rule: at(rescaled(temperature, model.L, new, rule=rule)) for rule in RULES}
+    return found | {"best": at(_best(at, temperature, new))}
+
+
+def best_sharpness(
+    model: SparseTokens,
+    new: int,
+    temperature: float,
+    cos: float,
+    alpha: float,
+    lam: float,
+    *,
+    intercept: str = "keep",
+) -> float:
+    """The T′ of least error at length `new`, from the exact law (to about a per cent of T′).
+
+    Examples
+    --------
+    >>> 2.2 < best_sharpness(SparseTokens(100, 1, 6.0, 0.5), 1600, 1.37, 0.9, 4.0, 0.01) < 2.4
+    True
+    """
+    at = _head(model, new, temperature, cos, alpha, lam, intercept, **COARSE)
+    return _best(at, temperature, new)
+
+
+def _head(
+    model: SparseTokens, new: int, temperature: float, cos: float, alpha: float, lam: float,
+    intercept: str, resolution: int | None, bits: int,
+) -> partial[Transfer]:  # fmt: skip
+    """T′ → what the head trained at (model.L, T) does at (new, T′)."""
+    m = check_model(model)
+    longer = SparseTokens(check_integer("new", new, max(m.R, 2)), m.R, m.theta, m.pi)
+    T = check_real("temperature", temperature, 0, open_low=True)
+    law = attention(m, temperature=T, cos=cos, resolution=resolution, bits=bits)
+    order, fine = _trained(law, alpha, lam, "logistic"), alpha == math.inf
+
+    def at(sharpness: float) -> Transfer:
+        test = attention(longer, temperature=sharpness, cos=cos, resolution=resolution, bits=bits)
+        return _applied(order, law, test, fine, intercept)
+
+    return partial(at)
+
+
+def _best(at: partial[Transfer], temperature: float, new: int) -> float:
+    error = lambda T: at(float(T)).test_error  # noqa: E731
+    grid = np.linspace(
+        0.3 * temperature, max(1.5 * temperature, 1.6 * math.sqrt(2 * math.log(new))), 24
+    )
+    k = int(np.argmin([error(T) for T in grid]))
+    ends = float(grid[max(k - 1, 0)]), float(grid[min(k + 1, len(grid) - 1)])
+    return float(minimize_scalar(error, bounds=ends, method="bounded", options={"xatol": 0.01}).x)
+
+
+def recipes(
+    model: SparseTokens,
+    new: int,
+    temperature: float,
+    cos: float,
+    alpha: float,
+    lam: float,
+    *,
+    resolution: int = 384,
+) -> dict[str, float]:
+    """Test error at length `new` of a head trained at length `model.L`, by what is adjusted.
+
+    Keys: "nothing", "intercept" (the best), "sharpness" (T√(log L′/log L)), "both", "sharpness and
+    rate" (intercept set so that P(yes) = π, without labels), "retrained" (the readout, on as many
+    bags of the new length).
+
+    Examples
+    --------
+    >>> found = recipes(SparseTokens(20, 1, 5.0, 0.5), 20, 2.0, 0.9, 2.0, 0.01)
+    >>> found["nothing"] == found["sharpness"] == found["retrained"]
+    True
+    """
+    m = check_model(model)
+    longer = SparseTokens(check_integer("new", new, m.R), m.R, m.theta, m.pi)
+    law = attention(m, temperature=temperature, cos=cos, resolution=resolution)
+    same = attention(longer, temperature=temperature, cos=cos, resolution=resolution)
+    T = rescaled(temperature, m.L, new)
+    sharp = attention(longer, temperature=T, cos=cos, resolution=resolution)
+    old = _trained(law, alpha, lam, "logistic")
+    new_one = old if new == m.L else _trained(sharp, alpha, lam, "logistic")
+    plan = {
+        "nothing": (old, same, "keep"),
+        "intercept": (old, same, "best"),
+        "sharpness": (old, sharp, "keep"),
+        "both": (old, sharp, "best"),
+        "sharpness and rate": (old, sharp, "rate"),
+        "retrained": (new_one, sharp, "keep"),
+    }
+    fine = alpha == math.inf
+    return {
+        name: _applied(o, law, test, fine, intercept).test_error
+        for name, (o, test, intercept) in plan.items()
+    }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Subsampled(FeatureLaw):
+    """Attention on some of the tokens; parts[k] is the law with k needles left."""
+
+    parts: tuple[FeatureLaw, ...] = field(repr=False)
+    share: Array = field(repr=False)
+
+    def coefficients(self, y: Array, rng: np.random.Generator | None) -> tuple[Array, Array, Array]:
+        rng, left = check_rng(rng), np.zeros(len(y), dtype=int)
+        left[y > 0] = rng.choice(len(self.share), size=int((y > 0).sum()), p=self.share)
+        found = np.empty((3, len(y)))
+        for k, part in enumerate(self.parts):
+            here = left == k
+            if here.any():
+                found[:, here] = part.coefficients(np.where(left[here] > 0, 1, -1), rng)
+        return found[0], found[1], found[2]
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        empty = [x[self.parts[0].nodes.y < 0] for x in self.parts[0].nodes]
+        rest = empty[4] / empty[4].sum()
+        y, a, c, r = empty[:4]
+        rows = [Nodes(y, a, c, r, (1 - self.pi) * rest)]
+        rows.append(Nodes(-y, a, c, r, self.pi * self.share[0] * rest))
+        for part, share in zip(self.parts[1:], self.share[1:], strict=True):
+            y, a, c, r, weight = (x[part.nodes.y > 0] for x in part.nodes)
+            rows.append(Nodes(y, a, c, r, self.pi * share * weight / weight.sum()))
+        return Nodes(*map(np.concatenate, zip(*rows, strict=True)))
+
+
+def subsampled(
+    model: SparseTokens, kept: int, *, temperature: float, cos: float, resolution: int | None = 1536
+) -> FeatureLaw:
+    """Attention on `kept` tokens drawn from each bag at random: needles may be lost.
+
+    A positive bag keeps k of its R needles with the hypergeometric probability, and its label in
+    any case: a share of positives that look like negatives.
+
+    Examples
+    --------
+    >>> law = subsampled(SparseTokens(100, 1, 5.0, 0.5), 50, temperature=2.0, cos=0.9)
+    >>> y, a, *_, weight = law.nodes
+    >>> round(float(weight[(y > 0) & (a == 0)].sum()), 6)  # needles lost in half of the positives
+    0.25
+    """
+    m, kept = check_model(model), check_integer("kept", kept, 2, model.L)
+    T, cos = check_real("temperature", temperature, 0, open_low=True), check_real("cos", cos, -1, 1)
+    most = min(m.R, kept)
+    k = np.arange(most + 1)
+    choose = lambda n, k: gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)  # noqa: E731
+    with np.errstate(invalid="ignore"):
+        log = choose(m.R, k) + choose(m.L - m.R, kept - k) - choose(m.L, kept)
+    share = np.where(kept - k <= m.L - m.R, np.exp(log), 0.0)
+    parts = tuple(
+        attention(
+            SparseTokens(kept, max(int(j), 1), m.theta, m.pi), temperature=T, cos=cos,
+            resolution=resolution,
+        )
+        for j in k
+    )  # fmt: skip
+    return _Subsampled(
+        name="subsampled attention", theta=m.theta, pi=m.pi, cos=cos, query=True, parts=parts,
+        share=share / share.sum(),
+    )  # fmt: skip
