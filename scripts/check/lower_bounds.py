@@ -14,6 +14,7 @@ from pathlib import Path
 
 from scripts.book.build_book import ROOMS
 from scripts.book.run_notebooks import ROOT
+from scripts.run.lock import wanted
 
 FOLDER = ROOT / ".venv-lower"
 TOOLS = ("pytest", "pytest-xdist", "hypothesis")
@@ -33,7 +34,7 @@ def oldest() -> list[str]:
 
 def tools() -> list[str]:
     """The pinned tools of the tests."""
-    text = (ROOT / "requirements.txt").read_text() + (ROOT / "requirements-test.txt").read_text()
+    text = wanted("book", "test")
     return re.findall(rf"^(?:{'|'.join(TOOLS)})==\S+$", text, re.M)
 
 

@@ -143,6 +143,7 @@ STEPS: dict[str, Callable[[], Count]] = {
         ("ruff", "check", "."),
         ("ruff", "format", "--check", "."),
         ("mypy",),
+        ("lint-imports", "--no-logo"),
         ("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS),
         ("zizmor", "--offline", "--quiet", "--no-progress", *WORKFLOWS),
         ("python", "-m", "scripts.book.browser_assets"),

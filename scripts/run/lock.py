@@ -2,10 +2,10 @@
 
     make lock
 
-requirements.txt and its sisters for tests, node, uv and JupyterLab say what is wanted;
-locks/book.txt, test.txt, node.txt, uv.txt and lab.txt hold what that resolves to on any system and
-Python 3.11 or later. Versions already locked stay where they still fit; raise a pin, or delete a
-line of a lock, to move on. No address of a registry is recorded.
+requirements.txt says what the book wants, the dependency groups of pyproject.toml what tests, npm,
+uv and JupyterLab take; locks/ holds what that resolves to on any system and Python 3.11 or later.
+Versions already locked stay where they still fit; raise a pin, or delete a line of a lock, to move
+on. No address of a registry is recorded.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from scripts.book.run_notebooks import ROOT
 
 LOCKS = {
-    "book": ("requirements.txt",),
-    "test": ("requirements.txt", "requirements-test.txt"),
-    "node": ("requirements-node.txt",),
-    "uv": ("requirements-uv.txt",),
-    "lab": ("requirements-lab.txt",),
+    "book": ("book",),
+    "test": ("book", "test"),
+    "node": ("node",),
+    "uv": ("uv",),
+    "lab": ("lab",),
 }
 OPTIONS = [
     "--quiet", "--universal", "--generate-hashes", "--no-header", "--no-annotate",
@@ -32,16 +33,18 @@ OPTIONS = [
 
 
 def wanted(*names: str) -> str:
-    """The requirements of some files, without the lines that name other files or the checkout."""
-    lines = [line for name in names for line in (ROOT / name).read_text().splitlines()]
-    return "\n".join(line for line in lines if not line.startswith("-")) + "\n"
+    """The requirements of some groups; those of the book stand in requirements.txt."""
+    book = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = groups["dependency-groups"] | {"book": [line for line in book if line[:1].isalnum()]}
+    return "\n".join(line for name in names for line in groups[name]) + "\n"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tool = Path(folder) / "tool"
         pip = [sys.executable, "-m", "pip", "install", "-qq", "--target", str(tool)]
-        pip += ["-r", str(ROOT / "requirements-uv.txt")]
+        pip += wanted("uv").split()
         subprocess.run(pip, check=True)
         for lock, names in LOCKS.items():
             source, target = Path(folder) / f"{lock}.in", Path(folder) / f"{lock}.txt"
