@@ -18,6 +18,8 @@ from .learning import learning_thresholds as learning_thresholds
 from .learning import predict_learning as predict_learning
 from .learning import simulate_learning as simulate_learning
 from .oracle import critical_theta as critical_theta
+from .oracle import detection_boundary as detection_boundary
+from .oracle import detection_exponent as detection_exponent
 from .oracle import longest_token_error as longest_token_error
 from .oracle import needle_weight as needle_weight
 from .oracle import one_layer_bound as one_layer_bound

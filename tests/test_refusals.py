@@ -40,13 +40,13 @@ from needle.learning.limit import (
 from needle.learning.norms import simulate_guessing
 from needle.learning.posterior import bayes_error
 from needle.oracle.detection import (
-    detection_boundary,
     haystack_error,
     haystack_theta,
     one_needle_bayes_error,
     predict_haystack_error,
     sample_haystack,
 )
+from needle.oracle.exponents import detection_boundary, detection_exponent
 from needle.oracle.heads import sample_signed, second_moment_cos, second_moment_query, signed_error
 from needle.oracle.hops import (
     one_layer_bound,
@@ -213,7 +213,8 @@ GOOD = {  # function: arguments that work
     gated_weights: {"gates": [[0.5, 0.5]]},
     softmax_gates: {"u": [[0.5, 0.5]]},
     recurrence_error: {"model": TINY, "gate": "linear", "rng": RNG, "slope": 1.0, "trials": 8},
-    detection_boundary: {"beta": 0.7},
+    detection_boundary: {"rule": "softmax", "beta": 0.7, "gamma": 0.1, "tau": 0.5},
+    detection_exponent: {"rule": "bayes", "theta": 2.0, "R": 2, "gamma": 0.1},
     one_needle_bayes_error: {"L": 10, "theta": 2.0, "pi": 0.5, "points": 10},
     sample_haystack: {"L": 10, "R": 2, "trials": 5, "rng": RNG},
     haystack_error: {"kind": "attention", "theta": 1.0, "bags": BAGS, "pi": 0.5},
@@ -304,6 +305,7 @@ NEVER = [object(), np.nan, 1j, {"no": 1}, "NO", np.array(["NO"])]
 OPTIONAL = [
     (predict_readout, "start"), (critical_theta, "tau"), (oracle_error, "tau"),
     (predict_error, "tau"), (attention, "resolution"), (learned_attention, "resolution"),
+    (detection_boundary, "tau"), (detection_exponent, "R"),
     *((f, "d") for f in (predict_learning, learning_thresholds, all_solutions, state_evolution)),
     (samples_for, "d"), (sharpened, "resolution"), (subsampled, "resolution"),
     (simulate_learning, "height"), (simulate_descent, "lean"),
@@ -339,6 +341,8 @@ INNER = {
     *("hinge_envelope", "support_vectors"),
     *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
+    *("bayes_risk", "soft_risk", "excess_risk", "log_symmetric", "sample_straws", "sample_bags"),
+    *("log_between", "log_mean", "record", "check_rule"),
     *("look_again", "learn_with_norms", "error_with_norms", "two_layers"),
     *(
         "descend",

@@ -1,12 +1,13 @@
 """What each classifier could see if it knew the signal."""
 
 from .detection import Haystack as Haystack
-from .detection import detection_boundary as detection_boundary
 from .detection import haystack_error as haystack_error
 from .detection import haystack_theta as haystack_theta
 from .detection import one_needle_bayes_error as one_needle_bayes_error
 from .detection import predict_haystack_error as predict_haystack_error
 from .detection import sample_haystack as sample_haystack
+from .exponents import detection_boundary as detection_boundary
+from .exponents import detection_exponent as detection_exponent
 from .heads import sample_signed as sample_signed
 from .heads import second_moment_cos as second_moment_cos
 from .heads import second_moment_query as second_moment_query
@@ -17,6 +18,8 @@ from .hops import sample_hops as sample_hops
 from .hops import simulate_two_hops as simulate_two_hops
 from .hops import two_hop_error as two_hop_error
 from .hops import two_layers as two_layers
+from .limit import critical_theta as critical_theta
+from .limit import predict_error as predict_error
 from .longest import longest_token_error as longest_token_error
 from .recurrence import gated_weights as gated_weights
 from .recurrence import recurrence_error as recurrence_error
@@ -30,8 +33,6 @@ from .rules import minimum as minimum
 from .rules import pool as pool
 from .rules import standard_error as standard_error
 from .rules import two_gaussians as two_gaussians
-from .separation import critical_theta as critical_theta
 from .separation import needle_weight as needle_weight
 from .separation import oracle_error as oracle_error
-from .separation import predict_error as predict_error
 from .separation import required_theta as required_theta

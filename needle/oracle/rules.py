@@ -54,13 +54,18 @@ def two_gaussians(distance: float, pi: float) -> OracleError:
 def largest_token(model: SparseTokens) -> OracleError:
     """Attention at τ = ∞ compares the largest h with t: P(miss) = Φ(t)^{L−R} Φ(t−θ)^R, any L."""
 
-    def error(t: np.ndarray) -> np.ndarray:
-        silent = model.L * log_ndtr(t)
-        miss = (model.L - model.R) * log_ndtr(t) + model.R * log_ndtr(t - model.theta)
-        return model.pi * np.exp(miss) - (1 - model.pi) * np.expm1(silent)
+    L, R, theta, pi = float(model.L), model.R, model.theta, model.pi
 
-    t, lowest = minimum(error, -9, 14 + model.theta)
-    return OracleError(lowest, threshold=t, tau=math.inf)
+    def log_error(t: np.ndarray) -> np.ndarray:
+        # log Φ(t), in the digits of its tail, which L may raise from 10⁻³⁰⁰
+        log_quiet = np.where(np.less(t, 5), L * log_ndtr(t), -np.exp(math.log(L) + log_ndtr(-t)))
+        miss = (1 - R / L) * log_quiet + R * log_ndtr(t - theta)
+        with np.errstate(divide="ignore"):
+            alarm = np.log(-np.expm1(log_quiet))
+        return np.logaddexp(math.log(pi) + miss, math.log1p(-pi) + alarm)
+
+    t, lowest = minimum(log_error, -9, 14 + theta + math.sqrt(2 * math.log(L)))
+    return OracleError(math.exp(lowest), threshold=t, tau=math.inf)
 
 
 def minimum(f: Function, low: float, high: float) -> tuple[float, float]:

@@ -13,23 +13,28 @@ a statistic S with a threshold. Two ideas carry the module:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, logit, logsumexp, ndtr, ndtri
-from scipy.stats import qmc
+from scipy.special import expit, logit, logsumexp
 
 from ..data.noise import Function, Noise, one, sample_noise
 from ..data.tokens import SparseTokens
 from ..kit.checks import check_choice, check_integer, check_is, check_real, check_rng
 from ..kit.nodes import GRID, MASS
 from ..kit.records import ConvergenceError
-from .rules import OracleError, averaged, cross_fit, largest_token, minimum, pool, two_gaussians
+from .bayes import bayes_risk
+from .excess import excess_risk
+from .limit import KINDS, check_rule
+from .limit import critical_theta as critical_theta
+from .limit import predict_error as predict_error
+from .rules import OracleError, averaged, cross_fit, largest_token, pool, two_gaussians
+from .soft import soft_risk
 
 BLOCK = 10_000
-KINDS = ("pooled", "vectorized", "attention", "elementwise", "bayes")
+FEW = 12  # needles that `bayes_risk` and `soft_risk` place one by one
+RARE = 0.02  # shares and errors below it are not left to bags that are drawn as they come
 
 
 def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
@@ -81,17 +86,6 @@ def _attention(noise: Noise, h: np.ndarray, tau: float) -> np.ndarray:
     return (heavy * value + (weight * h).sum(axis=-1)) / (heavy + weight.sum(axis=-1))
 
 
-def _check_arguments(
-    kind: str, model: SparseTokens, tau: float | None, phi: Function
-) -> float | None:
-    """τ, when every argument is allowed."""
-    check_choice("kind", kind, KINDS)
-    check_is("model", model, SparseTokens)
-    check_is("phi", phi, Callable, "a function")
-    frozen = kind == "attention" and isinstance(tau, float) and tau == math.inf
-    return tau if tau is None or frozen else check_real("tau", tau, 0)
-
-
 def _check_noise(noise: Noise, model: SparseTokens) -> Noise:
     """The noise, when it is that of bags of the model."""
     if (check_is("noise", noise, Noise).L, noise.R) == (model.L, model.R):
@@ -111,6 +105,7 @@ def oracle_error(
     rng: np.random.Generator | None = None,
     trials: int = 10_000,
     noise: Noise | None = None,
+    level: float | None = None,
 ) -> OracleError:
     """The smallest test error of a kind of classifier that knows ξ and θ, with the best threshold.
 
@@ -118,13 +113,17 @@ def oracle_error(
     - "attention" (w = ξ, q = τξ): S = Σ softmax(τh) h at the given τ, or at the best one;
       τ = ∞ is the largest token, closed form;
     - "elementwise": S = Σ h φ(τh), τ = 1 unless given, φ fixed as L grows;
-    - "bayes": S = e_R(x)/C(L, R) with x = exp(θh − θ²/2), threshold (1 − π)/π.
+    - "bayes": S = e_R(x)/C(L, R) with x = exp(θh − θ²/2), threshold (1 − π)/π;
+    - "largest": S = max h, closed form;
+    - "excess": S = Σ(h² − t²) over heights above t = `level` (the best unless given), no draws.
 
     (It simulates where `predict_error` predicts, and is no exception, whatever its name.)
     Appendix A, def-A-oracle, prop-A-risk, thm-A-two-gaussians and eq-A-ratio.
 
-    All but the closed forms are Monte Carlo over `trials` bags of noise; pass `noise` from
-    `sample_noise` instead of `rng` to compare kinds, θ, τ or π on the same bags.
+    The others are Monte Carlo over `trials` bags of noise; pass `noise` from `sample_noise` instead
+    of `rng` to compare kinds, θ, τ or π on the same bags. With `rng` and up to FEW needles, errors
+    and shares of positives below RARE, and L beyond 10¹⁵, are left to `bayes_risk` and `soft_risk`,
+    which draw typical bags and integrate what is rare: good to 1 or 2 % up to L = 10³⁰⁰.
 
     >>> model = SparseTokens(L=10**4, R=1, theta=4.29, pi=0.5)
     >>> round(float(oracle_error("pooled", model)), 4)
@@ -134,22 +133,74 @@ def oracle_error(
     >>> round(float(bayes), 2), round(attention.error / bayes.error, 2)
     (0.26, 1.0)
     """
-    tau = _check_arguments(kind, model, tau, phi)
+    tau = check_rule(kind, model, tau, phi, level)
     if kind in ("pooled", "vectorized"):
         return two_gaussians(model.snr, model.pi)
-    if kind == "attention" and tau == math.inf:
+    if kind == "excess":
+        level = level if level is None else check_real("level", level, 0, 1e3)
+        return excess_risk(float(model.L), model.R, model.theta, model.pi, level)
+    if kind == "largest" or (kind == "attention" and tau == math.inf):
         return largest_token(model)
-    if noise is None:
-        trials, rng = check_integer("trials", trials, 4), check_rng(rng)
-        if trials > BLOCK:
-            sizes = np.array([trials // 2, trials - trials // 2])
-            parts = [oracle_error(kind, model, tau=tau, phi=phi, rng=rng, trials=n) for n in sizes]
-            return pool(parts, sizes / trials)
-        noise = sample_noise(model.L, model.R, trials, rng)
-    noise = _check_noise(noise, model)
+    if noise is not None:
+        return _sampled(kind, model, tau, phi, _check_noise(noise, model))
+    trials, rng = check_integer("trials", trials, 4), check_rng(rng)
+    if _rare(kind, model, tau, rng):
+        L, R, theta, pi = float(model.L), model.R, model.theta, model.pi
+        if kind == "bayes":
+            return bayes_risk(L, R, theta, pi, rng, trials)
+        return soft_risk(L, R, theta, pi, tau, rng, trials)
+    return _drawn(kind, model, tau, phi, rng, trials)
+
+
+def _drawn(
+    kind: str,
+    model: SparseTokens,
+    tau: float | None,
+    phi: Function,
+    rng: np.random.Generator,
+    trials: int,
+) -> OracleError:
+    """`_sampled` in blocks of bounded memory."""
+    if trials > BLOCK:
+        sizes = np.array([trials // 2, trials - trials // 2])
+        parts = [_drawn(kind, model, tau, phi, rng, n) for n in sizes]
+        return pool(parts, sizes / trials)
+    return _sampled(kind, model, tau, phi, sample_noise(model.L, model.R, trials, rng))
+
+
+def _rare(
+    kind: str, model: SparseTokens, tau: float | None, rng: np.random.Generator
+) -> bool:  # fmt: skip
+    """Are errors, positives or lengths beyond bags that are drawn as they come, and needles few?"""
+    L, R, theta, pi = float(model.L), model.R, model.theta, model.pi
+    if R > FEW or R == L or kind == "elementwise":
+        return False
+    common = min(pi, 1 - pi)
+    if L > 1e15 or common < RARE:
+        return True
+    if excess_risk(L, R, theta, pi, 0.85 * critical_theta(L)).error >= RARE * common:
+        return False
+    if kind == "bayes" or tau is None:
+        return True
+    pilot = sample_noise(model.L, R, 500, rng)
+    return _sampled(kind, model, tau, np.tanh, pilot).error < RARE * common
+
+
+def _sampled(
+    kind: str, model: SparseTokens, tau: float | None, phi: Function, noise: Noise
+) -> OracleError:
+    """The error on bags of noise; Bayes' at rare positives on these alone, π E₊ min(1, k/Λ)."""
     theta, pi = model.theta, model.pi
     h = noise.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
     evidence = _log_ratio(noise, h, theta)
+    if kind == "bayes" and pi < 0.01:
+        risk = pi * np.exp(np.minimum(0.0, -logit(pi) - evidence[:, 1])).mean(axis=1)
+        return averaged(risk, float(-logit(pi)))
+    if kind != "bayes" and min(pi, 1 - pi) < 1e-3:
+        raise ValueError(
+            f"pi = {pi!r} is not allowed: pi must be in [0.001, 0.999] for {kind!r} on bags "
+            "that are drawn as they come; give `rng`, with few needles"
+        )
     posterior = expit(evidence + logit(pi))
     share = np.array([1 - pi, pi])[:, None] / h.shape[2]
     yes, no = share * (1 - posterior), share * posterior
@@ -163,56 +214,6 @@ def oracle_error(
         return cross_fit(lambda _: S, scale, scale, yes, no)
     ceiling = 2 * critical_theta(model.L)
     return cross_fit(lambda tau: _attention(noise, h, tau), tau, ceiling, yes, no)
-
-
-def predict_error(
-    kind: str, model: SparseTokens, *, tau: float | None = None, phi: Function = np.tanh
-) -> OracleError:
-    """What `oracle_error` tends to as L → ∞ with R fixed: the same record, without simulation.
-
-    - "pooled", "vectorized", attention at τ = ∞: the closed form, exact at every L;
-    - "bayes", attention at the best τ or at a given τ ≥ √(log L / 2):
-      min{π Φ(√(2 log L) − θ)^R, 1 − π}, the needle hidden below the largest straw;
-    - "elementwise", attention at a smaller τ: noise sums are Gaussian, and with G ~ N(0, 1) and
-      h = θ + G the error is min_s π E Φ(s − Σ J(h)) + (1 − π) Φ(−s), where for ψ(h) = h φ(τh)
-      J(h) = (ψ(h) − E ψ(G))/√(L Var ψ(G)), and J(h) = (h − τ) e^{τh − τ²}/√(L(1 + τ²)) for
-      attention.
-
-    Appendix A, thm-A-two-gaussians, thm-A-bayes, thm-A-frozen, thm-A-fixed-tau and thm-A-ladder.
-
-    >>> model = SparseTokens(L=10**8, R=1, theta=10.0, pi=0.5)
-    >>> simulated = oracle_error("attention", model, tau=1.0, rng=np.random.default_rng(0))
-    >>> round(predict_error("attention", model, tau=1.0).error, 3), round(simulated.error, 2)
-    (0.104, 0.1)
-    """
-    tau = _check_arguments(kind, model, tau, phi)
-    L, R, theta, pi = model.L, model.R, model.theta, model.pi
-    if kind in ("pooled", "vectorized"):
-        return two_gaussians(model.snr, pi)
-    if kind == "attention" and tau == math.inf:
-        return largest_token(model)
-    frozen = tau is None or tau >= math.sqrt(math.log(L) / 2)
-    if kind == "bayes" or (kind == "attention" and frozen):
-        return OracleError(min(pi * float(ndtr(critical_theta(L) - theta)) ** R, 1 - pi))
-    t = 1.0 if tau is None else tau
-    if R == 1:
-        h, weight = theta + GRID[::10, None], MASS[::10] / MASS[::10].sum()
-    else:
-        h, weight = theta + ndtri(qmc.Sobol(R, seed=0).random(2**14)), np.full(2**14, 2.0**-14)
-    with np.errstate(over="ignore"):
-        if kind == "attention":
-            J = (h - t) * np.exp(t * h - t**2) / math.sqrt(L * (1 + t**2))
-        else:
-            psi = GRID * phi(t * GRID)
-            variance = MASS @ (psi - MASS @ psi) ** 2
-            J = (h * phi(t * h) - MASS @ psi) / math.sqrt(L * variance)
-    shift = J.sum(axis=1)
-
-    def risk(s: np.ndarray) -> np.ndarray:
-        return pi * (ndtr(np.subtract.outer(s, shift)) @ weight) + (1 - pi) * ndtr(-s)
-
-    s, error = minimum(risk, -9.0, 9.0)
-    return OracleError(error, threshold=s, tau=t)
 
 
 def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
@@ -230,32 +231,6 @@ def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
     with np.errstate(divide="ignore"):
         bag = (scale + np.log(mass))[:, None]
     return float(expit(logsumexp(tau * (model.theta + noise.free), axis=-1) - bag).mean())
-
-
-def critical_theta(L: float, tau: float | None = None, *, criterion: str = "weight") -> float:
-    """Signal strength at which attention (w = ξ, q = τξ) finds the needle, as L → ∞ with R fixed.
-
-    criterion "weight": the softmax puts its mass on the signal token, e^{τθ} > Σ e^{τg}. This takes
-        θ = log L/τ + τ/2, and √(2 log L) once the noise is frozen, τ ≥ √(2 log L).
-    criterion "error": the test error at the best threshold vanishes. The signal token need only
-        beat the fluctuations of the noise, which takes θ = log L/(2τ) + τ, and √(2 log L) once
-        these are frozen, τ ≥ √(log L / 2).
-    Without τ, at the best one: √(2 log L) for both. Appendix A, cor-A-weight and cor-A-boundary.
-
-    >>> [round(critical_theta(1e4, tau), 3) for tau in (1.0, 4.0, 5.0, None)]
-    [9.71, 4.303, 4.292, 4.292]
-    >>> round(critical_theta(1e4, 1.0, criterion="error"), 3)
-    5.605
-    """
-    log_L = math.log(check_real("L", L, 1, open_low=True))
-    check_choice("criterion", criterion, ("weight", "error"))
-    if tau is None or (isinstance(tau, float) and tau == math.inf):
-        return math.sqrt(2 * log_L)
-    tau = check_real("tau", tau, 0, open_low=True)
-    c = 1.0 if criterion == "weight" else 2.0
-    if tau * c < math.sqrt(2 * log_L):
-        return log_L / (c * tau) + c * tau / 2
-    return math.sqrt(2 * log_L)
 
 
 def required_theta(

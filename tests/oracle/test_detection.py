@@ -18,7 +18,6 @@ from needle.data.tokens import SparseTokens
 from needle.kit.records import ConvergenceError
 from needle.oracle import detection
 from needle.oracle.detection import (
-    detection_boundary,
     haystack_error,
     haystack_theta,
     one_needle_bayes_error,
@@ -306,19 +305,10 @@ def test_a_strength_that_does_not_exist_is_said_so(told, message, monkeypatch):
     assert caught.value.estimate > 0
 
 
-def test_the_boundary_is_continuous_and_below_the_largest_token():
-    below, above = detection_boundary(0.75 - 1e-9), detection_boundary(0.75 + 1e-9)
-    assert below == pytest.approx(above, abs=1e-8) and below == pytest.approx(0.5)
-    for beta in np.linspace(0.5, 1, 11):
-        assert detection_boundary(beta) <= 1 - math.sqrt(1 - beta) + 1e-12
-
-
 def test_refusals():
     bags = sample_haystack(100, 10, 10, np.random.default_rng(9))
     with pytest.raises(ValueError, match="kind"):
         haystack_error("pooled", 1.0, bags)
-    with pytest.raises(ValueError, match="beta"):
-        detection_boundary(0.4)
     with pytest.raises(ValueError, match="R"):
         sample_haystack(100, 100, 10, np.random.default_rng(0))
     with pytest.raises(ValueError, match="L"):

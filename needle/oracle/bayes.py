@@ -1,0 +1,157 @@
+"""Bayes' error at any length and rarity, from typical bags: no sample under the prior.
+
+With Λ = e_R(x)/C(L, R), x = e^{θh − θ²/2}, and k = (1 − π)/π the error is
+
+    ε = ∫ min(π p₊, (1 − π) p₋) = π E₊ min(1, k/Λ),
+
+never negative and never above π. The straws of a positive bag are typical where this is decided,
+its needles are not: R − 1 of them are drawn, their mean from strata around the place where it
+matters, and the last one is integrated. Appendix A, eq-A-rare and alg-A-rare.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.special import log_expit, log_ndtr, logsumexp, ndtri
+
+from .rules import OracleError
+from .straws import LOG_ROOT_2PI, Straws, record, sample_straws
+
+Array = np.ndarray
+SETS = 4  # sets of needles for every bag of straws, and three times as many for R > 4
+_X, _W = np.polynomial.legendre.leggauss(16)
+
+
+def bayes_risk(
+    L: float, R: int, theta: float, pi: float, rng: np.random.Generator, trials: int = 10_000
+) -> OracleError:
+    """Bayes' error for R needles among L ≤ 10³⁰⁰ tokens; its standard error is relative to it.
+
+    >>> found = bayes_risk(100, 1, 5.0, 1e-6, np.random.default_rng(0))
+    >>> f"{found.error:.2e}"
+    '9.13e-07'
+    """
+    log_k = math.log1p(-pi) - math.log(pi)
+    level = log_k + _log_subsets(L, R)
+    strong = 2 * math.sqrt(2 * max(level, 0.0)) + 80  # beyond it the error is below 10⁻³⁰⁰
+    if theta == 0 or theta > strong:
+        return OracleError(0.0 if theta else min(pi, 1 - pi), 0.0, -log_k)
+    sets = 1 if R == 1 else SETS if R <= 4 else 3 * SETS
+    bags = 2 * math.ceil(trials / (2 * min(sets, SETS)))
+    s, log_weight = np.zeros((2, bags * sets))
+    if R > 1:
+        s, log_weight = _strata(L, R, theta, level, bags * sets, rng)
+    log_risks = log_weight + _log_risks(L, R, theta, level, s, bags, rng)
+    of_bags = logsumexp(log_risks.reshape(sets, bags), axis=0) - math.log(sets)
+    return record(math.log(pi) + of_bags, pi, -log_k, None, paired=True)
+
+
+def _log_subsets(L: float, R: int) -> float:
+    """log C(L, R), also at L = 10³⁰⁰."""
+    return sum(math.log((L - j) / (j + 1)) for j in range(R))
+
+
+def log_symmetric(straws: Straws, r: float, R: int, rng: np.random.Generator) -> Array:
+    """log e_0, …, log e_R of the weights e^{rg} of every bag of straws, (R + 1, bags).
+
+    The mean of the others' weights fluctuates by a lognormal factor with its exact variance.
+    """
+    bags = len(straws.top)
+    e = np.full((R + 1, bags), -np.inf)
+    e[0] = 0.0
+    for row in straws.top.T:
+        e[1:] = np.logaddexp(e[1:], e[:-1] + r * row)
+    groups, size = straws.log_groups(r)
+    if not len(size):
+        return e
+    last, below, n = straws.top[:, -1], straws.log_below, straws.others
+    ratio = r * r + log_ndtr(last - 2 * r) + below - 2 * log_ndtr(last - r)
+    wobble = np.log1p(np.exp(np.minimum(ratio - math.log(n), 500.0))) - np.log1p(1 / n)
+    groups = groups + (np.sqrt(wobble) * rng.standard_normal(bags) - wobble / 2)[:, None]
+    power = np.arange(R + 1)[:, None]
+    for row, c in zip(groups.T, size, strict=True):
+        k = np.arange(1, R + 1)
+        log_choose = np.append(0.0, np.cumsum(np.log(np.maximum(c - k + 1, 1e-300) / k)))[:, None]
+        new = np.empty_like(e)
+        for j in range(R + 1):  # Σ_i C(c, i) wⁱ e_{j−i}
+            terms = e[j::-1] + log_choose[: j + 1] + power[: j + 1] * row
+            peak = terms.max(axis=0)
+            new[j] = peak + np.log(np.exp(terms - peak).sum(axis=0))
+        e = new
+    return e
+
+
+def _log_risks(
+    L: float, R: int, theta: float, level: float, s: Array, bags: int, rng: np.random.Generator
+) -> Array:
+    """log E min(1, k/Λ) given straws and R − 1 needles, whose noise has the mean s/√(R − 1)."""
+    e = log_symmetric(sample_straws(L - R, bags, rng), theta, R, rng)
+    e -= (np.arange(R + 1) * theta**2 / 2)[:, None]
+    e = np.tile(e, (1, len(s) // bags))
+    if R > 1:
+        g = rng.standard_normal((R - 1, len(s)))
+        g += s / math.sqrt(R - 1) - g.mean(axis=0)
+        for row in theta * g + theta**2 / 2:
+            e[1:] = np.logaddexp(e[1:], e[:-1] + row)
+    return _last(e[R], e[R - 1], level, theta)
+
+
+def _strata(
+    L: float, R: int, theta: float, level: float, n: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """n values of s, in order, and the logs of their weights φ(s)/density.
+
+    A pilot finds where misses have the needles' mean: at most at the θ of the model, and above
+    u = (θ² + 2 log k/R + 2 log C(L, R)/R)/2θ. A tenth of the values covers all of that.
+    """
+    aim = (theta**2 + 2 * level / R) / (2 * theta)
+    low = (min(max(aim, 0.0), theta) - theta) * math.sqrt(R - 1) - 6
+    wide, pilot = 6 - low, max(400, n // 10)
+    s = low + wide * (np.arange(pilot) + rng.random(pilot)) / pilot
+    share = -s * s / 2 + _log_risks(L, R, theta, level, s, pilot, rng)
+    share = np.exp(share - logsumexp(share))
+    center = float(share @ s)
+    spread = max(0.5, 1.3 * math.sqrt(float(share @ (s - center) ** 2)))
+    some = n // 10
+    u = (np.arange(n) + rng.random(n)) / n
+    s = center + spread * ndtri(np.maximum(u - some / n, 1e-9) / (1 - some / n))
+    s[:some] = low + wide * u[:some] * n / some
+    near = math.log1p(-some / n) - ((s - center) / spread) ** 2 / 2 - math.log(spread)
+    far = np.where((s > low) & (s < 6), math.log(some / n / wide), -np.inf)
+    return s, -s * s / 2 - LOG_ROOT_2PI - np.logaddexp(near - LOG_ROOT_2PI, far)
+
+
+def _last(log_a: Array, log_b: Array, log_k: float, r: float) -> Array:
+    """log E min(1, k/(A + B e^{rh − r²/2})), h ~ N(r, 1): the last needle."""
+    value, sure = np.empty(len(log_a)), log_a >= log_k
+    if sure.any():
+        gain = (log_a - log_b)[sure] - r * r / 2
+        value[sure] = log_k - log_a[sure] + _log_mean_sigmoid(gain, r)
+    a, b = log_a[~sure], log_b[~sure]
+    with np.errstate(divide="ignore"):
+        edge = (log_k + np.log(-np.expm1(a - log_k)) - b) / r + r / 2  # where Λ = k
+    low = np.maximum(edge, -12.0)
+    total = log_ndtr(low - r)
+    ends = np.geomspace(2 / max(r, 1.0), max(2 * r, float((r + 10 - low).max(initial=1.0))), 8)
+    for left, right in itertools.pairwise([0.0, *ends]):
+        h = low[:, None] + left + (right - left) * (_X + 1) / 2
+        ratio = log_k - np.logaddexp(a[:, None], b[:, None] + r * h - r * r / 2)
+        exponent = np.minimum(ratio, 0.0) - (h - r) ** 2 / 2
+        top = exponent.max(axis=1)
+        mass = np.exp(exponent - top[:, None]) @ _W * ((right - left) / 2)
+        total = np.logaddexp(total, top + np.log(mass) - LOG_ROOT_2PI)
+    value[~sure] = total
+    return value
+
+
+def _log_mean_sigmoid(t: Array, r: float) -> Array:
+    """log E sigmoid(t + rg), g ~ N(0, 1), interpolated in t."""
+    step = 0.5 / max(r, 5.0)
+    g = np.arange(-9.0, max(9.0, min(-t.min() / r, r) + 9.0), step)
+    grid = np.linspace(t.min(), t.max() + 1e-9, 40 + int(min(np.ptp(t), 60)))
+    values = [logsumexp(log_expit(x + r * g) - g * g / 2) for x in grid]
+    return np.asarray(CubicSpline(grid, values)(t) + math.log(step) - LOG_ROOT_2PI)

@@ -1,0 +1,229 @@
+"""Errors that are rare against literal tokens: one by one, and by the likelihood ratio.
+
+A statistical test compares at |z| < 4.5 (two-sided 7e-6), and shows that a constant 10 % off is
+farther away.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from needle.data.tokens import SparseTokens
+from needle.oracle.bayes import bayes_risk
+from needle.oracle.detection import one_needle_bayes_error
+from needle.oracle.excess import excess_risk
+from needle.oracle.exponents import detection_exponent
+from needle.oracle.rules import largest_token, two_gaussians
+from needle.oracle.separation import oracle_error
+from needle.oracle.soft import Sharp, sample_bags, soft_risk
+from needle.oracle.straws import log_between, sample_straws
+
+Z = 4.5
+
+
+def rng(*seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def literal(L: int, R: int, theta: float, n: int, seed: int):
+    """Heights of n negatives and n positives, in blocks."""
+    generator, step = rng(seed), max(1, 2**21 // L)
+    for start in range(0, n, step):
+        h = generator.standard_normal((2, min(step, n - start), L))
+        h[1, :, :R] += theta
+        yield h
+
+
+def z_of(found: float, error: float, shares: np.ndarray) -> tuple[float, float]:
+    """z of a value with its standard error against literal draws; the same for it 10 % larger."""
+    spread = math.hypot(error, shares.std(ddof=1) / math.sqrt(len(shares)))
+    return (found - shares.mean()) / spread, (1.1 * found - shares.mean()) / spread
+
+
+# ------------------------------------------------------------------------------ the Bayes error
+
+
+@pytest.mark.false_alarm(3.5e-5)
+@pytest.mark.parametrize(
+    ("L", "R", "theta", "pi"),
+    [
+        (100, 1, 5, 1e-6),
+        (100, 2, 4, 1e-4),
+        (60, 4, 3.0, 1e-3),
+        (12, 3, 3.0, 0.6),
+        (90, 10, 3, 1e-8),
+    ],
+)
+def test_bayes_risk_is_the_mean_of_literal_likelihood_ratios(L, R, theta, pi):
+    """ε/π = E₊ min(1, k/Λ) with e_R of all tokens, one after the other."""
+    shares = []
+    for h in literal(L, R, theta, 20_000 if pi < 0.5 else 60_000, 1):
+        x = np.exp(theta * h[1] - theta**2 / 2)
+        e = np.zeros((R + 1, len(x)))
+        e[0] = 1
+        for token in x.T:
+            e[1:] += token * e[:-1]
+        shares.append(np.minimum(1, (1 - pi) / pi * math.comb(L, R) / e[R]))
+    found = bayes_risk(L, R, theta, pi, rng(2))
+    z, off = z_of(found.error / pi, found.standard_error / pi, np.concatenate(shares))
+    assert abs(z) < Z < abs(off)
+
+
+@pytest.mark.parametrize(("pi", "expected"), [(1e-6, 0.913), (1e-4, 0.674)])
+def test_the_two_calculators_of_one_needle_agree_at_rare_positives(pi, expected):
+    """At (100, 5): shares of π computed elsewhere; the old ones gave 0.4, and below zero."""
+    model = SparseTokens(100, 1, 5.0, pi)
+    sampled = oracle_error("bayes", model, rng=rng(3))
+    exact = one_needle_bayes_error(100, 5.0, pi)
+    assert exact / pi == pytest.approx(expected, abs=0.003)
+    assert sampled.error / pi == pytest.approx(expected, abs=0.003)
+    assert sampled.error <= pi and exact <= pi
+
+
+@pytest.mark.parametrize("pi", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize(("L", "theta"), [(10, 3.0), (1000, 5.0), (1e6, 6.0), (1e40, 14.0)])
+def test_typical_bags_agree_with_the_contour_integral(L, theta, pi):
+    found = bayes_risk(L, 1, theta, pi, rng(4), 20_000)
+    assert found.error == pytest.approx(one_needle_bayes_error(L, theta, pi), rel=0.01)
+
+
+@pytest.mark.parametrize(("L", "theta"), [(1e3, 20.0), (1e3, 30.0), (1e5, 14.0), (1e300, 70.0)])
+def test_one_needle_is_right_where_the_contour_is_not(L, theta):
+    """The largest token is as good as Bayes to a few per cent where both are tiny."""
+    exact = one_needle_bayes_error(L, theta)
+    largest = largest_token(SparseTokens(int(L), 1, theta, 0.5)).error
+    assert 0.9 * largest < exact < 1.001 * largest
+
+
+# ----------------------------------------------------------------------------------- attention
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(8.4e-5)
+@pytest.mark.parametrize(
+    ("L", "R", "theta", "tau", "t"),
+    [
+        (1000, 1, 5.0, 2.0, 2.4),
+        (1000, 10, 3.2, 1.0, 1.15),
+        (100, 4, 3.2, 1.0, 1.5),
+        (10, 4, 2.5, 0.5, 1.1),
+        (1000, 4, 4.0, 3.2, 3.4),
+        (300, 2, 3.5, 0.6, 0.75),
+    ],
+)
+def test_false_alarms_and_misses_are_those_of_literal_tokens(L, R, theta, tau, t):
+    wrong = [[], []]
+    for h in literal(L, R, theta, 16_000, 5):
+        weight = np.exp(tau * (h - h.max(axis=2, keepdims=True)))
+        S = (weight * h).sum(axis=2) / weight.sum(axis=2)
+        wrong[0].append(S[0] > t)
+        wrong[1].append(S[1] <= t)
+    bags = Sharp(sample_bags(L, R, theta, 0.5, 20_000, rng(6)), tau)
+    for log_shares, literal_ones in zip(
+        (bags.log_alarm(t - tau), bags.log_miss(t - tau)), wrong, strict=True
+    ):
+        shares = np.exp(log_shares)
+        error = shares.std(ddof=1) / math.sqrt(len(shares))
+        z, _ = z_of(shares.mean(), error, np.concatenate(literal_ones).astype(float))
+        assert abs(z) < Z and error < 0.06 * shares.mean()
+
+
+@pytest.mark.parametrize(("R", "gamma"), [(1, 0.0), (2, 0.0), (2, 0.5), (4, 0.0)])
+def test_frozen_attention_is_the_largest_token_at_any_length(R, gamma):
+    """At τ = 2√(2 log L) and L = 10²⁰⁰, errors down to 10⁻¹⁷⁰."""
+    a = math.sqrt(400 * math.log(10))
+    theta, pi = 1.5 * a, min(0.5, 10.0 ** (-200 * gamma))
+    found = soft_risk(1e200, R, theta, pi, 2 * a, rng(7), 4000)
+    largest = largest_token(SparseTokens(10**200, R, theta, pi)).error
+    assert found.error == pytest.approx(largest, rel=0.1)
+
+
+@pytest.mark.slow
+def test_soft_attention_has_the_exponent_of_its_bulk():
+    """τ̂ = 0.3, R = 2, θ̂ = 1.5: the slope from 10¹⁵⁰ to 10³⁰⁰ against R(θ̂ − τ̂ − 1/4τ̂)²."""
+    logs = []
+    for k in (150, 300):
+        a = math.sqrt(2 * k * math.log(10))
+        logs.append(math.log(soft_risk(10.0**k, 2, 1.5 * a, 0.5, 0.3 * a, rng(8), 4000).error))
+    slope = (logs[0] - logs[1]) / (150 * math.log(10))
+    e = detection_exponent("softmax", 1.5, R=2, tau=0.3)
+    assert 0.98 * e < slope < 1.03 * e
+
+
+def test_attention_at_no_sharpness_is_averaging():
+    for theta in (12.0, 20.0):
+        exact = two_gaussians(theta * 10 / math.sqrt(1000), 0.5).error
+        found = soft_risk(1000, 10, theta, 0.5, 1e-3, rng(9))
+        assert abs(found.error - exact) < max(Z * found.standard_error, 0.2 * exact)
+
+
+# ----------------------------------------------------------------------------- the excess rule
+
+
+@pytest.mark.false_alarm(3.5e-5)
+@pytest.mark.parametrize(
+    ("L", "R", "theta", "pi", "share"),
+    [(1000, 2, 4.5, 0.5, 1.0), (1000, 10, 3.2, 0.4, 0.6), (1000, 10, 3.2, 0.5, 0.3),
+     (10, 4, 2.5, 0.5, 0.3), (300, 1, 4.0, 0.2, 0.9)],
+)  # fmt: skip
+def test_the_lattice_is_the_excess_of_literal_tokens(L, R, theta, pi, share):
+    level, wrong = share * math.sqrt(2 * math.log(L)), []
+    found = excess_risk(L, R, theta, pi, level)
+    for h in literal(L, R, theta, 10_000, 10):
+        T = np.where(h > level, h * h - level**2, 0.0).sum(axis=2)
+        wrong.append((1 - pi) * (T[0] > found.threshold) + pi * (T[1] <= found.threshold))
+    z, off = z_of(found.error, 0.0, np.concatenate(wrong))
+    assert abs(z) < Z < abs(off) + 2.5
+
+
+def test_the_excess_of_one_straw_is_a_tail():
+    """Far above √(2 log L) at most one straw is there: T > c is h > √(t² + c)."""
+    L, level, theta = 1e100, 1.3 * math.sqrt(200 * math.log(10)), 42.0
+    found = excess_risk(L, 1, theta, 0.5, level)
+    edge = math.sqrt(level**2 + found.threshold)
+    plain = 0.5 * (ndtr(edge - theta) + L * ndtr(-edge))
+    assert found.error == pytest.approx(plain, rel=0.02)
+
+
+# --------------------------------------------------------------------------------- all together
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("L", "R", "pi"),
+    [(12, 4, 1e-8), (10**3, 10, 0.5), (10**9, 2, 1e-8), (10**9, 10, 0.5), (10**50, 1, 1e-8),
+     (10**300, 4, 0.5), (10**300, 10, 1e-8)],
+)  # fmt: skip
+def test_every_rule_answers_from_10_to_10_to_the_300(L, R, pi):
+    """Nobody beats Bayes by more than errors allow; nothing is above min(π, 1−π) or below 0."""
+    model = SparseTokens(L, R, 1.15 * math.sqrt(2 * math.log(L / pi)) + 0.5, pi)
+    bayes = oracle_error("bayes", model, rng=rng(11, R))
+    for kind in ("attention", "largest", "excess", "pooled"):
+        other = oracle_error(kind, model, rng=rng(12, R))
+        spread = math.hypot(bayes.standard_error, other.standard_error)
+        assert 0 <= other.error <= pi
+        assert bayes.error <= 1.01 * other.error + 5 * spread + 1e-300
+    assert 0 <= bayes.standard_error <= 0.06 * bayes.error
+
+
+@pytest.mark.parametrize("count", [3.0, 60.0, 1e4, 1e300])
+def test_the_tallest_straws_have_their_law(count):
+    """Φ(g₁)^count is uniform."""
+    top = sample_straws(count, 4000, rng(13)).top
+    u = np.exp(count * np.asarray(log_between(np.full(4000, -np.inf), top[:, 0])))
+    assert np.abs(np.sort(u) - np.linspace(0, 1, 4000)).max() < 0.04
+    assert (np.diff(top, axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [({"level": -1.0}, "level"), ({"level": math.nan}, "level")]
+)
+def test_bad_arguments_are_named(options, name):
+    with pytest.raises(ValueError, match=name):
+        oracle_error("excess", SparseTokens(10, 1, 2.0, 0.5), **options)
+    with pytest.raises(ValueError, match="level"):
+        oracle_error("bayes", SparseTokens(10, 1, 2.0, 0.5), level=1.0, rng=rng(0))
