@@ -13,14 +13,20 @@ PREFIX = {  # file: chapter
     "alignment": "ch4",
     "readout": "ch5",
     "capacity": "ch6",
-    "learning": "ch7",
-    "training": "ch8",
-    "beyond": "ch9",
-    "planning": "ch10",
-    "real": "ch11",
+    "length": "ch7",
+    "learning": "ch9",
+    "training": "ch10",
+    "beyond": "ch11",
+    "planning": "ch12",
+    "real": "ch13",
     "bets": "f",
 }
-ELSEWHERE: dict[tuple[str, str], str] = {}  # (file, slug): chapter
+ELSEWHERE = {  # (file, slug): chapter
+    ("alignment", "many-needles"): "ch7",
+    ("alignment", "patience"): "ch7",
+    ("readout", "own"): "ch8",
+    ("readout", "missed"): "ch8",
+}
 
 
 def label(file: str, slug: str) -> str:

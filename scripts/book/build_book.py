@@ -30,7 +30,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from scripts.book import closure, explore_data, live_pages
+from scripts.book import closure, explore_data, live_pages, published
 from scripts.book.browser_assets import SITE
 from scripts.book.ledger import ledger_page, mark_agreements
 from scripts.book.run_notebooks import ROOT, run, write
@@ -239,6 +239,10 @@ def stage(pages: list[str], stored: bool = False) -> None:
         generated["browser"] = live_pages.licences()
     if "statements" in pages:
         generated["statements"] = statements_page(notebooks, complete=not stored)
+    if "neighbors" in pages:
+        generated["neighbors"] = published.neighbors_page()
+    if "published" in pages:
+        generated["published"] = published.published_page()
     if "ledger" in pages:
         generated["ledger"] = ledger_page({path: copies.get(path.stem, path) for path in notebooks})
     shutil.rmtree(SOURCE, ignore_errors=True)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-STATEMENTS = ("theorem", "proposition", "lemma", "corollary", "conjecture")
-STATUSES = ("paper", "classical", "proved here", "derived here", "conjectured", "measured")
+STATEMENTS = ("theorem", "proposition", "lemma", "corollary", "result", "conjecture")
+PROVED = ("paper", "classical", "proved here")  # what a theorem may be; the rest is a result
+STATUSES = (*PROVED, "derived here", "conjectured", "measured")
 KINDS = ("Proof", "Computation", "Experiment", "Modelling", "Method")
 STATUS = re.compile(rf"\s*\*\*Status:\*\* (?P<status>{'|'.join(STATUSES)})[.;]")
 MARK = re.compile(rf"\s*\*(?P<kind>{'|'.join(KINDS)}) · ★{{1,3}} · \d+ min\*[ ]*(?:\n|$)")

@@ -109,6 +109,7 @@ def words(source: str, name: str) -> str:
         return f"[{title or 'an equation'}, {chapter}]({where})"
 
     source = re.sub(r"\{cite(?::\w+)?\}`([^`]+)`", cite, source)
+    source = source.replace("{prf:result}", "{prf:observation}")  # a name that JupyterLab knows
     return re.sub(r"\{(prf:ref|eq|ref|numref)\}`([^`]+)`", refer, source)
 
 

@@ -16,6 +16,7 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import stringify_annotation
+from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
 
 NAME = re.compile(r"Figure (\w+)\.(\d+)")
 NUMBER = r"([A-Z]|\d+)\.(\d+)"
@@ -72,6 +73,12 @@ class Captions(SphinxPostTransform):
         figure += nodes.raw("", "</div>", format="html") if several else []
         figure += caption
         paragraph.parent.remove(paragraph)
+
+
+class Result(ElementDirective):
+    """A box for what is derived and not proved, counted along with the theorems."""
+
+    name = "result"
 
 
 def visit_folded(self: Any, node: HideCodeCellNode) -> None:
@@ -258,6 +265,8 @@ def set_base_url(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    DEFAULT_REALTYP_TO_COUNTERTYP["result"] = "theorem"
+    app.add_directive_to_domain("prf", "result", Result)
     app.add_node(HideCodeCellNode, override=True, html=(visit_folded, depart_folded))
     app.add_post_transform(Captions)
     app.add_post_transform(FigureLinks)

@@ -342,6 +342,21 @@ def power(M: Any, p: float) -> Any:
 
 
 ANSWERS |= {
+    "length height": (
+        lambda L, α: (4 * L / α) ** (1 / 12) * (2 * np.log(L)) ** (-1 / 8),
+        lambda L, α: (4 * L / α) ** (1 / 12),
+        lambda L, α: (L / α) ** (1 / 12) * (2 * np.log(L)) ** (-1 / 8),
+    ),
+    "length one-or-two": (
+        lambda L, π: (2 * np.log(L) * (1 / π - 1)) ** 0.125,
+        lambda L, π: (2 * np.log(L)) ** 0.125,
+        lambda L, π: (2 * np.log(L) * (1 / π - 1)) ** 0.5,
+    ),
+    "length longest-token": (
+        lambda L, d: (4 * d * np.log(L)) ** 0.25,
+        lambda L, d: tall(L),
+        lambda L, d: (2 * d * np.log(L)) ** 0.25,
+    ),
     "learning negatives": (
         lambda π, π0, α: π0 * α / π,
         lambda π, π0, α: α,
