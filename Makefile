@@ -15,6 +15,10 @@ ROOMS := needle utils $(filter-out tests/book tests/site tests/cluster tests/con
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export PYTHONUTF8 = 1
+# where Python 3.11 cannot read a path that is not ASCII from its own .pth file
+ifneq ($(filter C POSIX,$(LC_ALL)),)
+export LC_ALL = C.UTF-8
+endif
 # packages are installed uncompiled and compiled when first used, which is in vain if not kept
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := book

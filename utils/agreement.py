@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from needle.kit.checks import check_integer, check_real
+from needle.kit.checks import check_integer, check_real, refuse_mask
 
 from .agreement_table import MIME as MIME
 from .agreement_table import Agreement, Row
@@ -274,6 +274,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _numbers(value: Any, chosen: Iterable[str] | None = None) -> dict[str, float]:
     """Names and numbers of a record, mapping, number or array."""
     if not _is_named(value):
+        refuse_mask("theory", value)
         flat = np.asarray(float(value) if _measured(value) else value)
         if flat.dtype.kind not in "biuf":
             raise ValueError(f"theory = {value!r} is not allowed: it must hold real numbers")
@@ -308,6 +309,8 @@ def _select(named: Mapping[str, Any], names: list[str]) -> dict[str, float]:
 def _trials(simulations: Any, names: list[str], shape: tuple[int, ...] | None) -> dict[str, Any]:
     """Bring every form of simulations to arrays (trials,) by name."""
     _check_iterable("simulations", simulations)
+    for part in simulations.values() if isinstance(simulations, Mapping) else (simulations,):
+        refuse_mask("simulations", part)
     if isinstance(simulations, Mapping):
         samples = {name: np.asarray(simulations.get(name, ()), dtype=float) for name in names}
     elif not isinstance(simulations, np.ndarray) and all(map(_is_named, simulations)):
@@ -321,7 +324,7 @@ def _trials(simulations: Any, names: list[str], shape: tuple[int, ...] | None) -
     else:
         array = np.asarray(simulations, dtype=float)
         expected = (len(names),) if shape is None else shape
-        if array.shape[1:] != expected:
+        if array.shape[1:] != expected or not len(array):
             raise ValueError(
                 f"simulations of shape {array.shape} are not allowed: "
                 f"theory asks for (trials, …) with {expected} behind"

@@ -15,6 +15,7 @@ import numpy as np
 from ..kit.checks import check_array, check_labels
 
 Array = np.ndarray
+LARGEST = 1e50  # whose fourth powers are still numbers
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ def check_bags(bags: object, labels: object) -> tuple[list[Array], Array]:
     found = [check_array(f"bags[{i}]", bag, "L", "d") for i, bag in enumerate(bags)]
     d = found[0].shape[1]
     for i, bag in enumerate(found):
+        if np.abs(bag).max() > LARGEST:
+            raise ValueError(
+                f"bags[{i}] with an entry of size {np.abs(bag).max():g} is not allowed: entries "
+                f"must lie within ±{LARGEST:g}"
+            )
         if bag.shape[1] != d:
             raise ValueError(
                 f"bags[{i}] of shape {bag.shape} is not allowed: all tokens must have d = {d} "
@@ -112,7 +118,7 @@ def independence(bags: Sequence[Array], y: Array) -> Assumption:
         words = (
             f"the tokens of a bag {shared}: the mean of a bag scatters {factor:.2g} times as much "
             "as it should; pooling suffers, and a bag acts like one of "
-            f"{np.mean(sizes) / factor:.3g} tokens"
+            f"{np.mean(sizes) / max(factor, 1e-9):.3g} tokens"
         )
     return Assumption("independence", factor, 1.0, holds, words)
 

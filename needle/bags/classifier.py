@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from ..kit.checks import check_choice, check_integer, check_real
 from ..kit.losses import get_loss
+from ..kit.threads import in_one_thread
 from ..readout.fit import fit_readout
 from ..steps.rates import RATE_W, calibrated_rate
 from .arrays import Array, Bags, as_bags
@@ -56,6 +57,7 @@ class Learned(NamedTuple):
         return self.white.rows(self.bags.attended(tau * self.heights))
 
 
+@in_one_thread
 def query(bags: Bags, y: Array, white: Whitening | None = None) -> Array:
     """The direction of the second step at the calibrated rate, for bags of unequal length.
 
@@ -166,6 +168,7 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
             )
         return bags
 
+    @in_one_thread
     def fit(self, X: Any, y: Any) -> NeedleClassifier:
         """Learn from bags (list of arrays (L_i, d), array (n, L, d), `Bags`) and two labels."""
         bags = self._bags(X, reset=True)
@@ -287,6 +290,7 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
                         total[r, i, j] += loss.value(G @ fit.w + fit.b, signs[test]).sum()
         return total / len(bags)
 
+    @in_one_thread
     def decision_function(self, X: Any) -> Array:
         """The score of each bag; positive means the second class."""
         check_is_fitted(self)
@@ -305,6 +309,7 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
+    @in_one_thread
     def attention(self, X: Any) -> list[Array]:
         """The attention weights of the tokens of each bag: where the classifier looked."""
         check_is_fitted(self)

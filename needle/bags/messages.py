@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kit.checks import check_integer, check_real
+from ..kit.threads import in_one_thread
 from .arrays import Array, Bags
 from .units import Whitening
 
@@ -38,6 +39,7 @@ class Messages(NamedTuple):
         return ratio - self.height**2 / 2 + self.log_odds
 
 
+@in_one_thread
 def message_passing(
     bags: Bags, y: Array, white: Whitening, *, rounds: int = 30, height: float = 2.0
 ) -> Messages:

@@ -23,6 +23,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtri
 from scipy.stats import rankdata
 
+from ..kit.threads import in_one_thread
 from ..planning.planner import Plan, plan
 from .assumptions import Assumption, check_bags, independence, isotropy, tails, whiten
 
@@ -102,6 +103,7 @@ class Portrait:
         return "\n".join([*lines, *(f"note: {text}" for text in self.notes)])
 
 
+@in_one_thread
 def estimate(bags: Sequence[Array] | Array, labels: Sequence[int] | Array) -> Portrait:
     """What labelled bags say about δ, θ, R and the assumptions of the model.
 
@@ -216,9 +218,9 @@ def _auc(scores: Array, y: Array) -> tuple[float, float]:
 
 def _distance(auc: float, noise: float) -> float:
     """δ with δ²/√(δ² + noise) = √2 Φ⁻¹(AUC); 0 where the AUC is ½ or less."""
-    D = math.sqrt(2) * float(ndtri(min(auc, 1 - 1e-9)))
-    if D <= 0:
+    if auc <= 0.5:
         return 0.0
+    D = math.sqrt(2) * float(ndtri(min(auc, 1 - 1e-9)))
     return math.sqrt((D**2 + math.sqrt(D**4 + 4 * D**2 * noise)) / 2)
 
 
@@ -238,15 +240,19 @@ def _query(tokens: Sequence[Array], y: Array, chosen: Array) -> Array:
     for bag, label in picked:
         t = bag @ w
         q += ((label > 0) - share) * (t - t.mean()) @ bag / len(bag)
+    if not np.any(q):
+        raise ValueError(
+            "bags are not allowed: bags must hold tokens that differ within a bag (attention has "
+            "no direction among lone tokens)"
+        )
     return q / np.linalg.norm(q)
 
 
 def _mixture(heights: Array) -> tuple[tuple[float, float], tuple[float, float], float]:
     """ρ and μ of (1−ρ)N(0,1) + ρN(μ,1), standard errors, and 2 log of the ratio to N(m,1)."""
-    edges = np.arange(min(heights.min(), -5.0) - 0.05, heights.max() + 0.1, 0.05)
-    count, _ = np.histogram(heights, edges)
-    x = (edges[:-1] + edges[1:]) / 2
-    x, count = x[count > 0], count[count > 0]
+    low = min(heights.min(), -5.0) - 0.05
+    cell, count = np.unique(np.floor((heights - low) / 0.05), return_counts=True)  # where any are
+    x = low + 0.05 * (cell + 0.5)
     mean, total = float(count @ x / count.sum()), float(count.sum())
 
     def loss(v: Array) -> float:

@@ -25,6 +25,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..kit.checks import check_choice, check_integer, check_real, check_rng
 from ..kit.losses import get_loss
+from ..kit.threads import in_one_thread
 from ..readout.fit import fit_readout
 from .arrays import Array, Bags
 from .units import Whitening, moments
@@ -36,6 +37,7 @@ POOLS: dict[str, Callable[[Bags], Array]] = {
 Score = Callable[[Bags], Array]
 
 
+@in_one_thread
 def fit_pooling(bags: Bags, y: Array, lam: float, *, pool: str = "mean") -> Score:
     """Logistic regression on pooled tokens; returns the function that scores bags."""
     pooled = POOLS[check_choice("pool", pool, tuple(POOLS))]
@@ -56,6 +58,7 @@ def noisy_or(parameters: Array, bags: Bags, y: Array, lam: float) -> tuple[float
     return float(value), np.concatenate([slope @ bags.tokens + lam * w, [slope.sum()]])
 
 
+@in_one_thread
 def fit_noisy_or(bags: Bags, y: Array, lam: float) -> Score:
     """Each token classified, a bag positive if any of its tokens is; the score is the log-odds."""
     lam = check_real("lam", lam, 0)
@@ -113,6 +116,7 @@ def gated_gradient(model: Gated, bags: Bags, y: Array, lam: float) -> tuple[floa
     return float(loss.value(score, y).mean() + lam / 2 * ridge), gradient
 
 
+@in_one_thread
 def fit_gated(
     bags: Bags, y: Array, lam: float, rng: np.random.Generator, *, hidden: int = 16,
     epochs: int = 30, batch: int = 16, rate: float = 0.005,
@@ -152,6 +156,7 @@ SCALES = (("common", None), ("common", 0.3), ("common", 1.0))
 FOLDS = {"mean": 3, "max": 3, "noisy-or": 1, "gated": 1}
 
 
+@in_one_thread
 def tune(
     method: str, bags: Bags, y: Array, rng: np.random.Generator, *,
     scales: Sequence[tuple[str, float | None]] = SCALES,

@@ -97,6 +97,15 @@ def check_flag(name: str, value: object) -> bool:
     return check_is(name, plain, bool, "True or False")
 
 
+def refuse_mask(name: str, value: object) -> None:
+    """Raise if `value` hides numbers behind a mask, which NumPy's functions would uncover."""
+    if np.ma.is_masked(value):
+        raise ValueError(
+            f"{name} with masked numbers is not allowed: {name} must be without a mask, for "
+            "example .compressed()"
+        )
+
+
 def check_array(name: str, value: object, *shape: int | str) -> np.ndarray:
     """Return `value` as finite floats of that shape, in which a letter stands for any length ≥ 1.
 
@@ -107,6 +116,7 @@ def check_array(name: str, value: object, *shape: int | str) -> np.ndarray:
     ...
     ValueError: F of shape (0, 3) is not allowed: F must be finite numbers of shape (n, 3)
     """
+    refuse_mask(name, value)
     shown: tuple[int, ...] = ()
     with suppress(TypeError, ValueError):  # ragged
         array = np.asarray(value)

@@ -26,6 +26,7 @@ from scipy.special import expit, logsumexp
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_choice, check_flag, check_integer, check_real, check_rng
 from ..kit.records import Learning
+from ..kit.threads import in_one_thread
 from .norms import learn_with_norms
 from .posterior import log_subsets
 
@@ -181,6 +182,7 @@ def fresh_error(
     return wrong / n
 
 
+@in_one_thread
 def simulate_learning(
     model: SparseTokens,
     d: int,

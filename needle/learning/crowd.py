@@ -142,7 +142,7 @@ class Crowd:
         """log e_{R−1} and log e_R of the weights of every bag, the factors e^{−s/2} left out."""
         one, bulk, x, log = self._tilt(r, R)
         width = _kept(one, bulk, x)[1]
-        step = np.minimum(math.pi, 6.5 / np.sqrt(width)) / CIRCLE
+        step = np.minimum(math.pi, 6.5 / np.sqrt(np.maximum(width, 0.1))) / CIRCLE
         t = step * np.arange(CIRCLE + 1)[:, None]
         turn, back, sine = np.expm1(1j * t), 2 * np.sin(t / 2) ** 2, np.sin(t)
         phi, size, angle = np.ones_like(turn), np.zeros_like(t), -(R - 0.5) * t

@@ -38,6 +38,8 @@ STEP = 0.5  # of the trapezoidal rules: their error is exp(−π²/STEP) and les
 GRID = np.arange(-9.5, 9.51, 0.25)
 MASS = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
 TOP, GROUPS = 48, 12  # straws drawn one by one, and groups of the others
+FAR = 25.0  # strengths beyond which products of weights leave the range of numbers
+STRONGEST = 1e6  # beyond it nothing changes but rounding
 LARGEST_R = 40  # beyond it `Crowd` instead of `Handful`
 FAINT = 1e-3  # strengths below which a crowd of needles is seen by its sum alone
 
@@ -85,6 +87,19 @@ def _needle(r: float, t: Array) -> Array:
         low = grid < -30  # there sigmoid(t) = eᵗ
         values[low] = np.exp(grid[low] + r**2 / 2 + log_ndtr(-grid[low] / r - r))
     return CubicSpline(grid, np.log(values))(t)
+
+
+def _log_symmetric(rows: Array, count: Array, R: int) -> tuple[Array, Array]:
+    """log e_{R−1} and log e_R of weights e^rows, whatever their range; several to a row."""
+    log_e = np.full((R + 1, rows.shape[1]), -np.inf)
+    log_e[0] = 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for u, c in zip(rows, count, strict=True):
+            ways = np.log([max(c - k, 0) / (k + 1) for k in range(R if c > 1 else 1)]).cumsum()
+            for k in range(R, 0, -1):
+                for j, way in enumerate(ways[:k], 1):
+                    log_e[k] = np.logaddexp(log_e[k], log_e[k - j] + way + j * u)
+    return log_e[R - 1], log_e[R]
 
 
 class Handful:
@@ -135,6 +150,9 @@ class Handful:
         scale = scale + np.log(count[self.needles :] @ np.exp(straws - scale) / R)
         if self.needles:
             scale = np.maximum(scale, rows[: self.needles].mean(axis=0))
+        if r > FAR:
+            low, high = _log_symmetric(rows - scale, count, R)
+            return low + (R - 1) * scale, high + R * scale
         e = np.zeros((R + 1, rows.shape[1]))
         e[0] = 1
         for w, c in zip(np.exp(rows - scale), count, strict=True):
@@ -236,7 +254,7 @@ def bayes_error(model: SparseTokens, strength: Array | float) -> Array:
         if r == 0:
             errors.append(min(pi, 1 - pi))
         else:
-            missed, raised = bayes_rates(model, float(r), odds)
+            missed, raised = bayes_rates(model, min(float(r), STRONGEST), odds)
             errors.append(min(pi * float(missed[0]) + (1 - pi) * float(raised[0]), pi, 1 - pi))
     return np.array(errors).reshape(np.shape(strength))
 
@@ -246,14 +264,15 @@ def bayes_rates(
 ) -> tuple[Array, Array]:
     """P(log likelihood ratio ≤ evidence) of positives, and P(it is above) of negatives.
 
-    The two sides of the whole curve of Bayes' rules, one for each threshold; `strength` > 0.
+    The two sides of the whole curve of Bayes' rules, one for each threshold; `strength` in
+    (0, 10⁶].
 
     >>> missed, raised = bayes_rates(SparseTokens(L=10, R=1, theta=5.0, pi=0.5), 5.0, [-2.0, 0.0])
     >>> missed.round(3), raised.round(3)
     (array([0.007, 0.02 ]), array([0.052, 0.015]))
     """
     model, L, R = check_model(model), model.L, model.R
-    r = check_real("strength", strength, 0, open_low=True)
+    r = check_real("strength", strength, 0, STRONGEST, open_low=True)
     levels = check_array("evidence", np.ravel(evidence), "k")
     many = R > LARGEST_R
     if R == L or (many and r < FAINT):

@@ -251,7 +251,8 @@ def required_theta(
     With `rng` or `noise` by `oracle_error`: all θ are tried on the same noise, so that the error
     falls smoothly, and the standard error of θ is that of the error divided by its slope. Without
     either by `predict_error`, exact at every L only for linear classifiers.
-    `ConvergenceError` if no θ is enough, for example for an element-wise φ that vanishes at +∞.
+    `ConvergenceError` if no θ is enough, for example for an element-wise φ that vanishes at +∞, or
+    if every θ is: where the limit of `predict_error` undercuts guessing already at θ = 0.
     Appendix A, def-A-oracle, cor-A-boundary and thm-A-ladder.
 
     >>> [round(required_theta(kind, 10**4)[0], 2) for kind in ("pooled", "bayes")]
@@ -277,14 +278,20 @@ def required_theta(
             if high > 1e100:
                 raise ConvergenceError(f"no θ brings the error of {kind!r} down to {error}", high)
             low, high = high, 2 * high
-        while at(low, tau).error <= error:
+        if at(0.0, tau).error <= error:
+            raise ConvergenceError(f"the error of {kind!r} is at most {error} at every θ", 0.0)
+        while low > 0 and at(low, tau).error <= error:
             low, high = low / 2, low
         return float(brentq(lambda x: at(x, tau).error - error, low, high, rtol=precision))
 
     theta, precision = critical_theta(L) + 2, 1e-5
     if noise is not None:
         precision = 1e-4  # below any standard error
-        theta = required_theta(kind, L, error=error, R=R, pi=pi, tau=tau, phi=phi)[0]  # a guess
+        try:
+            guess = required_theta(kind, L, error=error, R=R, pi=pi, tau=tau, phi=phi)[0]
+        except ConvergenceError as reached:
+            guess = max(theta, reached.estimate)
+        theta = guess
     if kind == "attention" and tau is None and noise is not None:
         for _ in range(2):  # τ best at this θ, then θ at that τ: the error is flat in τ near there
             tau = at(theta).tau
@@ -292,4 +299,5 @@ def required_theta(
     else:
         theta = solve(tau, theta)
     slope = (at(1.01 * theta, tau).error - at(0.99 * theta, tau).error) / (0.02 * theta)
-    return theta, at(theta, tau).standard_error / abs(slope)
+    uncertain = at(theta, tau).standard_error
+    return theta, uncertain / abs(slope) if slope else math.inf if uncertain else 0.0

@@ -19,8 +19,9 @@ from scipy.optimize import brentq
 
 from ..kit.checks import check_choice, check_integer, check_real
 from ..kit.records import ConvergenceError
+from ..kit.threads import in_one_thread
 from ..learning.limit import learning_thresholds, predict_learning
-from ..learning.posterior import bayes_rates
+from ..learning.posterior import STRONGEST, bayes_rates
 from ..readout.scores import Judged
 from ..steps.alignment import predict_alignment
 from ..steps.rates import calibrated_rate, rate_window
@@ -116,6 +117,7 @@ class Plan:
         return html_table(self)
 
 
+@in_one_thread
 def plan(
     *,
     L: int,
@@ -217,7 +219,7 @@ class _Desk:
         learned = predict_learning(model, self.tuner.alpha)
         judged = Judged(learned.test_error, 0.5, self.tuner.false_alarms)
         if learned.cos * theta > 0:
-            missed, raised = bayes_rates(model, theta * learned.cos, EVIDENCE)
+            missed, raised = bayes_rates(model, min(theta * learned.cos, STRONGEST), EVIDENCE)
             missed = np.concatenate([[0.0], missed, [1.0]])
             raised = np.concatenate([[1.0], raised, [0.0]])
             auc = float(-np.sum(np.diff(raised) * (1 - (missed[1:] + missed[:-1]) / 2)))

@@ -15,11 +15,13 @@ from scipy.special import ndtr
 from ..data.law import FeatureLaw, Nodes
 from ..kit.checks import check_flag, check_integer, check_is, check_rng
 from ..kit.records import ConvergenceError
+from ..kit.threads import in_one_thread
 from .separable import Separability as Separability
 from .separable import prepared, signed_rows
 from .separable import separability as separability
 
 
+@in_one_thread
 def simulate_capacity(
     law: FeatureLaw, d: int, rng: np.random.Generator, *, intercept: bool = True
 ) -> float:
@@ -53,6 +55,7 @@ def simulate_capacity(
     return low / d
 
 
+@in_one_thread
 def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
     """The largest α = n/d at which data of this law are separable, in the limit of large d.
 
@@ -84,6 +87,7 @@ def predict_capacity(law: FeatureLaw, *, intercept: bool = True) -> float:
     return _optimum(law, points, check_flag("intercept", intercept))[0]
 
 
+@in_one_thread
 def predict_capacity_width(law: FeatureLaw, *, intercept: bool = True) -> float:
     """The σ of P(n = αd samples are separable) ≃ Φ((α* − α)√d/σ), in the limit of large d.
 

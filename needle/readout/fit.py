@@ -26,10 +26,12 @@ from ..kit.checks import (
 )
 from ..kit.losses import SMOOTH, get_loss
 from ..kit.records import ConvergenceError, Readout
+from ..kit.threads import in_one_thread_below
 from .support import support_vectors
 
 Array = np.ndarray
 _GRADIENT = 1e-8
+_SMALL = 2**22  # numbers, below which threads cost more than they bring
 
 
 class Fit(NamedTuple):
@@ -43,6 +45,7 @@ class Fit(NamedTuple):
     iterations: int
 
 
+@in_one_thread_below(_SMALL)
 def _ridge(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, float]:
     n, p = F.shape
     offset, mean = (F.mean(axis=0), y.mean()) if intercept else (np.zeros(p), 0.0)
@@ -67,6 +70,7 @@ def _ridge(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, floa
     return w, mean - offset @ w
 
 
+@in_one_thread_below(_SMALL)
 def _logistic(F: Array, y: Array, lam: float, intercept: bool) -> tuple[Array, float, int]:
     """L-BFGS to a gradient near 1e-6, then Newton steps by conjugate gradients to 1e-8.
 

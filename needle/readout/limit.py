@@ -17,6 +17,7 @@ from ..data.law import FeatureLaw
 from ..kit.checks import check_flag, check_is, check_real
 from ..kit.losses import SMOOTH, get_loss
 from ..kit.records import ConvergenceError, Readout
+from ..kit.threads import in_one_thread
 from .saddle import TOLERANCE, Problem, solve
 
 Array = np.ndarray
@@ -86,6 +87,7 @@ def order_parameters(
     return solve_readout(law, alpha, lam, loss, intercept, start)[0]
 
 
+@in_one_thread
 def solve_readout(
     law: FeatureLaw,
     alpha: float,

@@ -28,6 +28,7 @@ from ..kit.checks import (
     check_rng,
 )
 from ..kit.records import ConvergenceError
+from ..kit.threads import in_one_thread
 from .capacity import least_repair, margin_rows, squared_repair
 from .fit import error_rate
 from .separable import separability
@@ -61,6 +62,7 @@ class Hyperplane(NamedTuple):
     margin: float
 
 
+@in_one_thread
 def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> Margin:
     """The largest margin of n = αd samples and the test error of that hyperplane, for large d.
 
@@ -185,6 +187,7 @@ def _shortest(
     return x, bool(miss < 1e-8 and force > 0)
 
 
+@in_one_thread
 def fit_margin(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Hyperplane:
     """The hyperplane with the nearest row of F as far away as possible, its labels all right.
 
@@ -253,6 +256,7 @@ def _rest_on(rows: Array, y: Array, intercept: bool) -> tuple[Array, float]:
     return c[: len(on)] @ rows[on], float(c[-1]) if intercept else 0.0
 
 
+@in_one_thread
 def simulate_margin(
     law: FeatureLaw, d: int, alpha: float, rng: np.random.Generator, *, intercept: bool = True
 ) -> Margin:

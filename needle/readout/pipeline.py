@@ -17,6 +17,7 @@ from ..data.noise import one, sample_noise
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_integer, check_real, check_rng
 from ..kit.losses import get_loss
+from ..kit.threads import in_one_thread
 from ..steps.alignment import simulate_alignment
 from .fit import fit_readout
 
@@ -71,6 +72,7 @@ def error_behind(
     return float(model.pi * wrong[y > 0].mean() + (1 - model.pi) * wrong[y < 0].mean())
 
 
+@in_one_thread
 def train_readout(
     model: SparseTokens,
     d: int,

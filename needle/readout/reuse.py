@@ -29,6 +29,7 @@ from ..kit.checks import check_flag, check_integer, check_is, check_real, check_
 from ..kit.losses import SMOOTH, get_loss
 from ..kit.nodes import CLOUD
 from ..kit.records import ConvergenceError, Readout
+from ..kit.threads import in_one_thread
 from ..steps.alignment import predict_alignment
 from ..steps.rule import two_steps
 from .fit import error_rate, fit_readout
@@ -216,6 +217,7 @@ def predict_reuse(
     return found
 
 
+@in_one_thread
 def reuse_path(
     model: SparseTokens,
     alpha: float,
@@ -271,6 +273,7 @@ def _test_scores(fresh: FeatureLaw, found: Reused) -> Scores:
     return fresh.limit_scores(found.signal, found.along, rest, found.bias)
 
 
+@in_one_thread
 def simulate_reuse(
     model: SparseTokens,
     d: int,

@@ -65,6 +65,6 @@ def judge(scores: Scores, false_alarms: float = 0.05) -> Judged:
     t = float(brentq(raised, low, high, xtol=1e-13 * (high - low)))
     return Judged(
         error=float(weight @ ndtr(-y * mean / np.maximum(sd, tiny))),
-        auc=float(p @ ndtr(gap) @ q),
-        recall=float(p @ ndtr((mean[yes] - t) / s)),
+        auc=min(float(p @ ndtr(gap) @ q), 1.0),
+        recall=min(float(p @ ndtr((mean[yes] - t) / s)), 1.0),
     )

@@ -27,10 +27,13 @@ from scipy.stats import qmc
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_flag, check_real
 from ..kit.losses import SMOOTH, get_loss
+from ..kit.records import ConvergenceError
 from ..steps.alignment import predict_alignment
+from ..steps.rule import step_rule
 
 Array = np.ndarray
 _POINTS, _ENTRIES, _LONGEST = 13, 2**21, 10_000
+FAINTEST = 1e-100  # of the query against the first step, whose squares are still numbers
 
 
 class Plane(NamedTuple):
@@ -92,8 +95,14 @@ def training_law(
     if L > _LONGEST:
         raise ValueError(f"L = {L} is not allowed: here L must be at most {_LONGEST}")
     limit = predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b)
-    gradient = get_loss(loss, SMOOTH).first
-    pull = {y: -float(gradient(0.0, y)) for y in (1, -1)}
+    get_loss(loss, SMOOTH)
+    rule = step_rule(loss, lr_w, lr_b)
+    gradient, pull = rule.gradient, rule.start
+    if limit.noise <= FAINTEST * limit.readout_norm:
+        raise ConvergenceError(
+            f"alpha = {alpha:g}, lr_w = {rule.lr_w:g}: after so long a first step no sample pulls "
+            "in the second; take a smaller lr_w"
+        )
     share = {1: model.pi, -1: 1 - model.pi}
     mean_pull = sum(share[y] * pull[y] for y in share)
     square_pull = sum(share[y] * pull[y] ** 2 for y in share)
@@ -110,9 +119,9 @@ def training_law(
     for y in share:
         g = _normals(2 * L + 1, y, points)
         first = g[:, :L] + theta * (y > 0) * v * cos
-        first += seen * lr_w * pull[y] / (alpha * L * limit.readout_norm)
+        first += seen * rule.lr_w * pull[y] / (alpha * L * limit.readout_norm)
         mean = first.mean(axis=1)
-        h = gradient(limit.readout_norm * mean + lr_b * mean_pull, y)
+        h = gradient(limit.readout_norm * mean + rule.lr_b * mean_pull, y)
         marks = (-limit.readout_norm * h)[:, None] * (first - mean[:, None])
         needle = (
             theta * (y > 0) * v - seen * theta * model.pi * R / L * pull[1] * pull[y] / square_pull

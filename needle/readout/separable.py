@@ -16,6 +16,7 @@ from scipy.optimize import nnls
 
 from ..kit.checks import check_array, check_flag, check_labels
 from ..kit.records import ConvergenceError
+from ..kit.threads import in_one_thread
 
 _EPS = np.finfo(float).eps
 
@@ -34,6 +35,7 @@ class Separability(NamedTuple):
     certificate: np.ndarray
 
 
+@in_one_thread
 def separability(F: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> Separability:
     """Decide whether a hyperplane separates the rows of F by their labels, and prove it.
 

@@ -120,7 +120,7 @@ def sample_bags(
     ((6, 10, 8), True)
     """
     m, noise = check_model(model), _checked(noise)
-    d = check_integer("d", d, 1)
+    n, d = check_integer("n", n, 1), check_integer("d", d, 1)
     K = check_integer("directions", directions, 1, d)
     needles = _needles(m, counts)
     y = m.sample_labels(n, rng)

@@ -38,7 +38,9 @@ def calibrated_rate(pi: float, loss: str = "logistic") -> float:
     pi = check_real("pi", pi, 0, 1, open_low=True, open_high=True)
     if check_choice("loss", loss, ("logistic", "square")) == "square":
         return 1.0
-    u = 2 * pi - 1  # log(π/(1−π)) = 2 artanh(u)
+    u = 2 * pi - 1  # log(π/(1−π)) = 2 artanh(u), which loses digits towards ±1
+    if abs(u) > 0.5:
+        return 2 * (math.log(pi) - math.log1p(-pi)) / u
     return 4.0 if abs(u) < 1e-9 else 4 * math.atanh(u) / u
 
 

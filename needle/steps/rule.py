@@ -24,6 +24,7 @@ from scipy.special import expit, ndtr
 from ..kit.checks import check_labels, check_real
 from ..kit.losses import get_loss
 from ..kit.nodes import gaussian_nodes
+from ..kit.threads import in_one_thread
 
 Array = np.ndarray
 
@@ -158,6 +159,7 @@ class TwoSteps(NamedTuple):
     q: Array
 
 
+@in_one_thread
 def two_steps(
     X: ArrayLike | Callable[[], Iterable[tuple[Array, Array]]],
     y: ArrayLike | None = None,

@@ -29,6 +29,7 @@ from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_flag, check_integer, check_labels, check_real, check_rng
 from ..kit.losses import SMOOTH, Loss, get_loss
 from ..kit.records import ConvergenceError, Descent, Measured
+from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
 from .worlds import Limit, TokenWorld, World
 
@@ -136,6 +137,7 @@ def gradient(
     return Gradient(float(value), float(wrong), q, w, along.b)
 
 
+@in_one_thread
 def predict_descent(
     model: SparseTokens,
     alpha: float,
@@ -216,6 +218,7 @@ def predict_descent(
     return [_mean(records) for records in zip(*runs, strict=True)]
 
 
+@in_one_thread
 def simulate_descent(
     model: SparseTokens,
     d: int,

@@ -37,6 +37,7 @@ from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_choice, check_integer, check_is, check_real, check_rng
 from ..kit.losses import SMOOTH, get_loss
 from ..kit.records import ConvergenceError, Training
+from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
 from .flow import Cloud, Rates, State, drift, flow_error, sample_cloud
 
@@ -108,6 +109,7 @@ def _trajectory(
     return np.array([[getattr(record, f.name) for f in fields(record)] for record in records])
 
 
+@in_one_thread
 def predict_training(
     model: SparseTokens,
     samples: Sequence[float],
@@ -177,6 +179,7 @@ def predict_training(
     )
 
 
+@in_one_thread
 def simulate_training(
     model: SparseTokens,
     d: int,

@@ -27,6 +27,7 @@ from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_choice, check_flag, check_integer, check_real, check_rng
 from ..kit.losses import SMOOTH, Loss, get_loss
 from ..kit.records import Measured, Readout
+from ..kit.threads import in_one_thread
 from ..readout.reuse import TOLERANCE, _equations, solve_seen
 from .batch import fresh_error
 from .flow import Cloud, State, bags, frame_of, products, sample_cloud
@@ -64,6 +65,7 @@ def _direction(
     return along, float(along @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ along) + noise
 
 
+@in_one_thread
 def predict_rounds(
     model: SparseTokens, alpha: float, rounds: int, *, kind: str = "repeat", sharpness: float = 1.0
 ) -> Array:
@@ -100,6 +102,7 @@ def predict_rounds(
     return np.array(path)
 
 
+@in_one_thread
 def simulate_rounds(
     model: SparseTokens,
     d: int,

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 import joblib
 
+from ..kit.threads import one_thread
 from .keys import environment
-from .worker import Reply, one_thread, pack, timed, work
+from .worker import Reply, pack, timed, work
 
 IN_FLIGHT = 2000  # futures that a foreign executor is given at once
 LARGEST_BATCH = 64

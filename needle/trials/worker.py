@@ -7,56 +7,22 @@ the caller's; a worker whose package, Python or NumPy differs refuses to compute
 from __future__ import annotations
 
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from ..kit.threads import one_thread
 from .keys import environment, is_local
 
 BRIEF = 0.05  # seconds after which a worker hands back what is left of its batch
 
 Message = tuple[bytes, int, tuple[int, ...]]  # parameters, seed, stream
 Reply = tuple[list[tuple[bytes, float]], tuple[str, bytes | None] | None]
-
-
-@lru_cache(maxsize=1)
-def _libraries(modules: int) -> ThreadpoolController:
-    """All that computes in threads, looked up again when modules have been loaded."""
-    return ThreadpoolController()
-
-
-class _OneThread:
-    """One BLAS thread for as long as any trial runs in this process; OpenMP counts by thread."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside = threading.Lock(), 0
-        self.everywhere: Any = None
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        libraries = _libraries(len(sys.modules))
-        with self.lock:
-            if not self.inside:
-                self.everywhere = libraries.limit(limits=1)
-            self.inside += 1
-        try:
-            with libraries.select(user_api="openmp").limit(limits=1):
-                yield
-        finally:
-            with self.lock:
-                self.inside -= 1
-                if not self.inside:
-                    self.everywhere.restore_original_limits()
-
-
-one_thread = _OneThread()
 
 
 def _clock() -> float:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,17 +18,20 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from scripts.book import process
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = Path(__file__).with_name("browser-assets.lock.json")
 VENDOR = ROOT / "_vendor"
 SITE = VENDOR / "site"
 TESTS = VENDOR / "tests"  # what only the tests load
 STAMP = VENDOR / "complete"
+LAYOUT = b"2"  # raised when the same lock shall be unpacked otherwise
 
 
 def stamp_text() -> str:
     """What a complete set of assets was made from."""
-    content = LOCK.read_bytes() + Path(__file__).read_bytes()
+    content = LOCK.read_bytes() + LAYOUT
     return hashlib.sha256(content).hexdigest()
 
 
@@ -39,21 +43,53 @@ def npm() -> list[str]:
     if not bundled.exists():
         print("npm is not installed: taking it from PyPI", flush=True)
         pip = [sys.executable, "-m", "pip", "install", "-qq", "--require-hashes"]
-        subprocess.run([*pip, "-r", "locks/node.txt"], check=True, cwd=ROOT)
+        if subprocess.run([*pip, "-r", "locks/node.txt"], cwd=ROOT).returncode:
+            raise SystemExit(
+                "there is no npm here and pip could not bring one: install Node.js, or see above "
+                "what pip says"
+            )
     os.environ["PATH"] = f"{bundled.parent}{os.pathsep}{os.environ['PATH']}"
     return [str(bundled)]
 
 
+CAUSES = (
+    (r"ENOSPC", "the disk is full"),
+    (r"EINTEGRITY|TAR_BAD_ARCHIVE|Z_BUF_ERROR|Z_DATA_ERROR|unexpected end of file|ZlibError",
+     "what came is cut short or is not what it should be; run it again, and if it stays so ask "
+     "whoever keeps the registry that npm uses"),
+    (r"ECONNRESET|PREMATURE_CLOSE|aborted|hang up", "the connection broke off; run it again"),
+    (r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|ERR_SOCKET|EIDLETIMEOUT",
+     "the registry does not answer; look at the network, and at `npm config get registry`"),
+    (r"E404", "the registry does not have it; look at `npm config get registry`"),
+    (r"E40[13]|CERT|SELF_SIGNED", "the registry refuses this machine; look at npm's settings"),
+    (r"E5\d\d|\b5\d\d [A-Z]", "the registry answers with an error of its own; try again later"),
+    (r"EACCES|EROFS|EPERM", "npm cannot write where it wants to; give it a HOME that it can write"),
+)  # fmt: skip
+
+
+def cause(errors: str) -> str:
+    """What npm's messages mean and what to do, in a line; else what it said last."""
+    for pattern, words in CAUSES:
+        if re.search(pattern, errors):
+            return words
+    lines = [line for line in errors.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it did not say why"
+
+
 def fetch(name: str, version: str, integrity: str, folder: Path) -> Path:
     """Download and unpack one package; refuse it unless it has the hash of the lock file."""
-    command = [*npm(), "pack", f"{name}@{version}", "--json", "--silent", "--ignore-scripts"]
-    result = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    own = ["--cache", str(folder / "cache"), "--logs-max=0", "--no-update-notifier"]  # no HOME
+    command = [*npm(), "pack", f"{name}@{version}", "--json", "--ignore-scripts", *own]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if result.returncode:
-        raise SystemExit(f"npm could not fetch {name}@{version}")
+        raise SystemExit(f"npm could not fetch {name}@{version}: {cause(result.stderr)}")
     archive = folder / json.loads(result.stdout)[0]["filename"].replace("@", "").replace("/", "-")
     digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
     if f"sha512-{digest}" != integrity:
-        raise SystemExit(f"{name}@{version} is not what the lock file names: sha512-{digest}")
+        raise SystemExit(
+            f"{name}@{version} is not what {LOCK.name} names (sha512-{digest}): run it again, and "
+            "if it stays so ask whoever keeps the registry that npm uses"
+        )
     target = folder / name
     careful = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
     with tarfile.open(archive) as packed:
@@ -62,6 +98,13 @@ def fetch(name: str, version: str, integrity: str, folder: Path) -> Path:
 
 
 def main() -> None:
+    process.begin("assets")
+    with process.alone("assets"), process.plainly():
+        assemble()
+
+
+def assemble() -> None:
+    """All packages of the lock, unless they are here."""
     if STAMP.exists() and STAMP.read_text() == stamp_text():
         return
     for folder in (SITE, TESTS):

@@ -30,13 +30,14 @@ from typing import Any
 import nbformat
 import yaml
 
-from scripts.book import closure, explore_data, live_pages, published
+from scripts.book import closure, explore_data, live_pages, process, published
 from scripts.book.browser_assets import SITE
 from scripts.book.ledger import ledger_page, mark_agreements
 from scripts.book.run_notebooks import ROOT, run, write
 from scripts.book.statements import statements_page
 
 BUILD = ROOT / "_build"
+EXTENSION = ROOT / "site" / "ext"
 RESULTS = ROOT / "experiments" / "results"
 EXECUTED, SOURCE, HTML, STAMP = (
     BUILD / name for name in ("executed", "source", "html", "complete")
@@ -46,9 +47,19 @@ ROOMS = (
     *("training", "planning", "bags", "trials"),
 )
 SPHINX = """import gc, sys
+from scripts.book.process import leave_with_parent
+leave_with_parent()
 gc.disable()  # a sixth of the time goes into looking for garbage, of which there is little
 from sphinx.cmd.build import main
 sys.exit(main(sys.argv[1:]))"""
+EXECUTED_NOW = """
+Each chapter of this site was executed from a fresh kernel before the page you read was written.
+The times below are of that run, with one BLAS thread for each kernel; the book is built only when
+every chapter runs to its end without an error or a warning."""
+STORED = """
+The pages of this copy show the outputs that are stored in the notebooks; no chapter was executed
+for it. `make book` executes every chapter, and then says here when and how long.
+"""
 VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
 
 
@@ -164,7 +175,8 @@ def title(path: Path) -> str:
 
 def execution_table(copies: dict[str, Path]) -> str:
     """The measured part of the execution-status page, in Markdown."""
-    lines = ["| chapter | code cells | seconds | executed (UTC) |", "| --- | ---: | ---: | --- |"]
+    lines = [EXECUTED_NOW, "", "| chapter | code cells | seconds | executed (UTC) |"]
+    lines.append("| --- | ---: | ---: | --- |")
     total = 0.0
     for stem, copy in copies.items():
         record = json.loads(copy.with_suffix(".json").read_text())
@@ -233,7 +245,7 @@ def stage(pages: list[str], stored: bool = False) -> None:
     sources = [page_source(page) for page in pages]
     notebooks = [path for path in sources if path.suffix == ".ipynb"]
     copies = {} if stored else execute_chapters(notebooks)
-    executed = execution_table(copies) if copies else "A preview: nothing was executed.\n"
+    executed = execution_table(copies) if copies else STORED
     generated = {"execution": executed, "api": api_index()}
     if "browser" in pages:
         generated["browser"] = live_pages.licences()
@@ -258,9 +270,8 @@ def stage(pages: list[str], stored: bool = False) -> None:
         shutil.copy(ROOT / name, SOURCE)
     if "api" in pages:
         stage_api(SOURCE)
-    for name in ("static", "ext"):
-        parts = ROOT / "site" / name
-        shutil.copytree(parts, SOURCE / f"_{name}", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "site" / "static", SOURCE / "_static")
+    shutil.copytree(EXTENSION, SOURCE / "site" / "ext", ignore=shutil.ignore_patterns("__py*"))
     explore_data.stage_modules(SOURCE / "_static")
     shutil.copytree(SITE, SOURCE / "_vendor" / "site")
     records = {
@@ -275,7 +286,7 @@ def sphinx(builder: str, target: Path) -> subprocess.Popen[bytes]:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(target, ignore_errors=True)
     words = [sys.executable, "-c", SPHINX, "-b", builder, "-q", "-W", "--keep-going", "-E"]
-    environment = os.environ | {"PYTHONPATH": str(SOURCE / "_ext")}
+    environment = os.environ | {"PYTHONPATH": f"{EXTENSION}{os.pathsep}{ROOT}"}
     return subprocess.Popen([*words, "-d", BUILD / "doctrees", SOURCE, target], env=environment)
 
 
@@ -302,12 +313,19 @@ def check_links() -> int:
     return sphinx("linkcheck", BUILD / "linkcheck").wait()
 
 
-def main() -> None:
+def main() -> int:
+    """One build at a time, which leaves no process behind and names a fault of the machine."""
+    process.begin("book")
+    with process.alone("book"), process.plainly():
+        return check_links() if "--links" in sys.argv[1:] else bring_up_to_date()
+
+
+def bring_up_to_date() -> int:
     start = time.perf_counter()
     pages = toc_pages()
     if "--execute" in sys.argv[1:]:
         execute_chapters([path for path in map(page_source, pages) if path.suffix == ".ipynb"])
-        return
+        return 0
     stage(pages, stored="--stored" in sys.argv[1:])
     key = tree_digest(SOURCE, ROOT / "needle", ROOT / "utils", ROOT / "locks" / "book.txt")
     key += explore_data.key()
@@ -324,7 +342,8 @@ def main() -> None:
         print("nothing changed since the last build")
     seconds = time.perf_counter() - start
     print(f"{len(pages)} pages in {seconds:.0f} s; open {index.as_uri()} or run 'make serve'")
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(check_links() if "--links" in sys.argv[1:] else main())
+    sys.exit(main())

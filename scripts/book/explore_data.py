@@ -34,6 +34,7 @@ from needle.oracle.separation import oracle_error
 from needle.readout.capacity import _optimum as capacity_of
 from needle.readout.capacity import predict_capacity
 from scripts.book.explore_surfaces import averages, channels, how, steps
+from scripts.book.process import leave_with_parent
 from scripts.book.run_notebooks import ROOT, write
 from utils.explorers import FOLDER, specification
 from utils.explorers.numbers import BUDGET
@@ -212,7 +213,7 @@ def data(name: str, **options: Any) -> Path:
 def fill(names: Iterable[str]) -> None:
     """Compute the tables that are missing, two at a time; those of `curves` take the longest."""
     missing = {name for name in names if not (CACHE / f"{name}-{key()}.json").exists()}
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, initializer=leave_with_parent) as pool:
         others = [pool.submit(data, name) for name in sorted(missing - {"curves"})]
         if "curves" in missing:
             data("curves", each=pool.map)

@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scripts.book import process
 from scripts.book.browser_assets import fetch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +39,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 CHOICE = ["--no-deps", "--only-binary", ":all:", "--ignore-requires-python"]
 UNUSED = re.compile(r"(^|/)(tests?|sample_data)/|/testing/.*\.(png|pdf|svg)$")
 SQUEEZED = (".mjs", ".wasm")  # sent compressed whatever the server does
+LAYOUT = b"1"  # raised when the same lock shall be assembled otherwise
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -129,7 +131,7 @@ def download(requirement: str, digest: str, folder: Path) -> Path:
     wanted.write_text(f"{requirement} --hash=sha256:{digest}\n")
     command = [*PIP, "download", *CHOICE, "--require-hashes", "-d", str(folder), "-r", str(wanted)]
     if subprocess.run(command).returncode:
-        raise SystemExit(f"pip could not fetch {requirement}")
+        raise SystemExit(f"pip could not fetch {requirement}: see above what it says")
     return next(folder.glob("*.whl"))
 
 
@@ -194,7 +196,7 @@ def stripped(path: Path) -> bytes:
 def stamp_text() -> str:
     """What a complete set was made from."""
     pins = "".join(str(pinned(name)[0]) for name in json.loads(LOCK.read_text())["from_index"])
-    return sha256(LOCK.read_bytes() + Path(__file__).read_bytes() + pins.encode())
+    return sha256(LOCK.read_bytes() + LAYOUT + pins.encode())
 
 
 def complete() -> bool:
@@ -242,8 +244,13 @@ def assemble() -> None:
 
 
 def main() -> None:
-    if WANTED and not complete():
-        assemble()
+    process.begin("live")
+    with process.alone("live"), process.plainly():
+        if WANTED and not complete():
+            try:
+                assemble()
+            except SystemExit as reason:
+                raise SystemExit(f"{reason}\nLIVE=0 leaves Python for the browser out") from None
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from typing import Any
 
 import nbformat
 
+from scripts.book.process import begin, leave_with_parent
+
 ROOT = Path(__file__).resolve().parents[2]
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -140,7 +142,7 @@ def run(
     workers = max(1, min(workers or os.cpu_count() or 1, len(paths)))
     limit_threads(workers)
     failed = []
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=leave_with_parent) as pool:
         pending = {pool.submit(execute, path): path for path in paths}
         for count, future in enumerate(as_completed(pending), 1):
             path = pending[future]
@@ -163,6 +165,8 @@ def main() -> int:
     for path in paths:
         if not path.is_file():
             parser.error(f"{path} does not exist")
+
+    begin("notebooks")
 
     def save(path: Path, text: str, seconds: float, each: list[float]) -> str:
         return "updated" if write(path, text) else "unchanged"

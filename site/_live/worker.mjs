@@ -1,5 +1,6 @@
 // Python, in a thread of its own. Every file comes through `file`: from the browser's cache, else
-// from the site, and only with the hash that the manifest names.
+// from the site, and either way only with the hash that the manifest names (pages from https or
+// localhost alone can compute one).
 let base, manifest, store, pyodide, kernel, entry, latest = null;
 let owed = 0, cost = 0, timer = 0;
 const post = (kind, more = {}) => postMessage({ kind, ...more });
@@ -13,7 +14,7 @@ const report = (name, bytes) => {
 };
 
 async function checked(name, content) {
-  if (!crypto.subtle) return; // only pages from https or localhost can compute a hash
+  if (!crypto.subtle) return;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
   const found = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   if (found !== manifest[name].sha256) throw Error("this is not the file that the book was built with");
@@ -52,9 +53,14 @@ async function kept(name) {
   const cache = await opened();
   const found = await cache?.match(address);
   if (found) {
-    const content = new Uint8Array(await found.arrayBuffer());
-    report(name, content.length);
-    return content;
+    try {
+      const content = new Uint8Array(await found.arrayBuffer());
+      await checked(name, content);
+      report(name, content.length);
+      return content;
+    } catch {
+      await cache.delete(address); // damaged where it was kept
+    }
   }
   const content = await fetched(name, address);
   await cache?.put(address, new Response(content)).catch(() => {}); // no room: fetched again next time

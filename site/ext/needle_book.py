@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import imagesize
@@ -264,6 +266,25 @@ def set_base_url(app: Sphinx, config: Config) -> None:
         config.ogp_site_url = config.html_baseurl
 
 
+def from_the_checkout(app: Sphinx, config: Config) -> None:
+    """Sphinx was pointed to the checkout, not to the copy that `make book` stages: stage it."""
+    root = Path(__file__).resolve().parents[2]
+    if (root / "scripts").is_dir():
+        sys.path.insert(0, str(root))
+        from scripts.book import plain_build
+
+        plain_build.send(app, config)
+
+
+def static_files(app: Sphinx, config: Config) -> None:
+    """Styles and scripts in the order of their names: that of a folder is the file system's."""
+    folder = Path(app.srcdir) / "_static"
+    config.html_static_path = ["_static"]
+    for kind in ("css", "js"):
+        names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob(f"*.{kind}"))
+        setattr(config, f"html_{kind}_files", names)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     DEFAULT_REALTYP_TO_COUNTERTYP["result"] = "theorem"
     app.add_directive_to_domain("prf", "result", Result)
@@ -276,6 +297,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", plain_docstring)
     app.connect("autodoc-process-signature", short_signature)
     app.connect("autodoc-skip-member", skip_field_aliases)
+    app.connect("config-inited", from_the_checkout, priority=1)
+    app.connect("config-inited", static_files, priority=2)
     app.connect("config-inited", set_base_url, priority=900)
     needle_page.setup(app)
     needle_reading.setup(app)

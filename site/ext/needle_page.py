@@ -140,7 +140,7 @@ class Icons(dict[str, str]):
                 self[known] = drawing
 
     def __missing__(self, name: str) -> str:
-        raise ExtensionError(f"the theme has no icon {name}; mend _ext/needle_page.py")
+        raise ExtensionError(f"the theme has no icon {name}; mend site/ext/needle_page.py")
 
 
 def draw_icons(page: str, icons: Icons) -> str:

@@ -72,7 +72,9 @@
   }
   window.addEventListener("load", async () => {
     await window.MathJax?.startup?.promise;
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let name = location.hash.slice(1);
+    try { name = decodeURIComponent(name); } catch {} // #%E0 is no text, and names nothing
+    const target = document.getElementById(name);
     if (target && !moved) target.scrollIntoView({ behavior: "instant" });
   });
 })();
