@@ -31,6 +31,7 @@ import nbformat
 import yaml
 
 from scripts.book import closure, explore_data, live_pages, process, published
+from scripts.book.answers import add_answers
 from scripts.book.browser_assets import SITE
 from scripts.book.ledger import ledger_page, mark_agreements
 from scripts.book.run_notebooks import ROOT, run, write
@@ -264,6 +265,7 @@ def stage(pages: list[str], stored: bool = False) -> None:
         shutil.copy(copies.get(path.stem, path), target)
         if path in notebooks:
             mark_agreements(target)
+            add_answers(target)
         if page in generated:
             target.write_text(f"{path.read_text()}\n{generated[page]}")
     for name in ("_config.yml", "_toc.yml", "references.bib"):

@@ -48,7 +48,7 @@ def closure(names: list[str], entries: dict[str, Any]) -> set[str]:
 def book_zip() -> bytes:
     """The functions of the book with their stored results, and what runs the cells."""
     target = io.BytesIO()
-    folders = [ROOT / "needle", ROOT / "utils", ROOT / "experiments"]
+    folders = [ROOT / name for name in ("needle", "utils", "experiments", "exercises")]
     paths = [path for folder in folders for path in sorted(folder.rglob("*"))]
     files = {
         path.relative_to(ROOT): path
