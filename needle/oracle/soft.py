@@ -28,7 +28,7 @@ COPIES, SHARE = 4, 0.5  # bags of the same straws, and of needles drawn where mi
 
 
 @dataclass(frozen=True)
-class Bags:
+class Haystacks:
     """Straws (bags); R − 1 tokens of a negative and the noise of R − 1 needles (R − 1, bags).
 
     Uniforms choose which of two laws needles and straws follow, in `uniform`, and how far along
@@ -50,14 +50,14 @@ class Bags:
 
 def sample_bags(
     L: float, R: int, theta: float, pi: float, bags: int, rng: np.random.Generator, copies: int = 1
-) -> Bags:
+) -> Haystacks:
     """Typical bags; `copies` in a row share their straws."""
     straws = sample_straws(L - R, bags, rng).repeat(copies)
     bags *= copies
     extra, noise = rng.standard_normal((2, R - 1, bags))
     wave, uniform, shift = rng.standard_normal((2, bags)), rng.random((R, bags)), rng.random(bags)
     seed = int(rng.integers(2**63))
-    return Bags(L, R, theta, pi, straws, extra, noise, uniform, wave, shift, seed)
+    return Haystacks(L, R, theta, pi, straws, extra, noise, uniform, wave, shift, seed)
 
 
 class Sharp:
@@ -67,7 +67,7 @@ class Sharp:
     that Y = D − εS keeps its digits where ε is tiny.
     """
 
-    def __init__(self, bags: Bags, tau: float) -> None:
+    def __init__(self, bags: Haystacks, tau: float) -> None:
         self.bags, self.tau = bags, tau
         top, others = bags.straws.top, bags.straws.others
         self.peak = top[:, 0]

@@ -32,16 +32,12 @@ def rescaled(temperature: float, L: float, new: float, *, rule: str = "root") ->
 
     Parameters
     ----------
-    rule : with s = new/L,
-
-        - "none": T
-        - "root": T√(log L′/log L), the same distance from freezing
-        - "log": T log L′/log L (scalable softmax; also LongRoPE, which scales queries *and* keys
-          by √(1 + log s/log L), so that logits get the square)
-        - "yarn": T(1 + 0.1 log s)², from s = 1 on
-        - "llama4": T(1 + 0.1 log(⌊s⌋ + 1))
-        - "capture": the height h = log L/T + T/2 that captures half of the attention stays what it
-          was, T′ = h − √(h² − 2 log L′), at most √(2 log L′); above freezing at least √(2 log L′)
+    rule : with s = new/L, one of "none" (T), "root" (T√(log L′/log L): the same distance from
+        freezing), "log" (T log L′/log L: scalable softmax; also LongRoPE, which scales queries
+        *and* keys by √(1 + log s/log L), so that logits get the square), "yarn" (T(1 + 0.1 log
+        s)², from s = 1 on), "llama4" (T(1 + 0.1 log(⌊s⌋ + 1))) and "capture" (the height h = log
+        L/T + T/2 that captures half of the attention stays what it was, T′ = h − √(h² − 2 log L′),
+        at most √(2 log L′); above freezing at least √(2 log L′))
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
     python -m scripts.book.explore_data [names]     fill the cache and say what it took
 
-A table is kept under a hash of `needle`, of this file and of the lock of the book, so it is
+A table is kept under a hash of all modules behind it and of the lock of the book, so it is
 computed again only when something it depends on has changed.
 """
 
@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from needle.learning.posterior import bayes_error, channel
 from needle.oracle.separation import oracle_error
 from needle.readout.capacity import _optimum as capacity_of
 from needle.readout.capacity import predict_capacity
+from scripts.book import closure
 from scripts.book.explore_surfaces import averages, channels, how, steps
 from scripts.book.process import leave_with_parent
 from scripts.book.run_notebooks import ROOT, write
@@ -182,10 +184,10 @@ TABLES: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
+@cache
 def key() -> str:
-    """What the tables depend on."""
-    files = [file for part in ("needle", "utils") for file in sorted((ROOT / part).rglob("*.py"))]
-    files += [Path(__file__), Path(__file__).with_name("explore_surfaces.py")]
+    """What the tables depend on: the modules behind this one, stored plans, the pins."""
+    files = sorted(closure.files(f"import {__spec__.name}"))
     files += sorted((ROOT / "experiments" / "results").glob("own_*.csv"))
     files.append(ROOT / "locks" / "book.txt")
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
