@@ -14,6 +14,7 @@ PREFIX = {  # file: chapter
     "readout": "ch5",
     "capacity": "ch6",
     "length": "ch7",
+    "again": "ch8",
     "learning": "ch9",
     "training": "ch10",
     "beyond": "ch11",

@@ -240,6 +240,30 @@ def peak(answer: Any) -> Reply:
     )
 
 
+@SHEET.exercise(
+    "labels",
+    "a function f(loss): the bound on λ|ŵ|² at b₀ = 0, for 'logistic', 'square' and 'hinge'.",
+    hints=(
+        "The objective minus λ|w − ŵ|²/2 is convex as well, and stationary at the minimum.",
+        "At (0, b₀) it says L_n(0, b₀) − λ|ŵ|²/2 ≥ L_n(ŵ, b̂) + λ|ŵ|²/2.",
+        "λ|ŵ|² ≤ the loss of a score of zero: log 2, ½ and 1.",
+    ),
+    proof=(
+        "the objective minus λ|w − ŵ|²/2 differs from the loss by a linear function",
+        "a convex function that is stationary at a point is smallest there",
+        "comparing values alone loses a factor of two",
+    ),
+)
+def labels(answer: Any) -> Reply:
+    for loss, bound in (("square", 0.5), ("logistic", np.log(2)), ("hinge", 1.0)):
+        given = float(numbers(call(answer, {"loss": loss}), (), loss))
+        if abs(given - 2 * bound) < 1e-3:
+            return Reply(False, "That is what comparing values gives: a factor of two is lost.")
+        if abs(given - bound) > 1e-3:
+            return Reply(False, f"{loss}: what is the loss of a score of zero?")
+    return Reply(True, "Right for all three losses, whatever the labels.")
+
+
 SHEET.add(
     "missed",
     "A look at your own answer: it should contain these points.",

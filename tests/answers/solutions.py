@@ -314,6 +314,13 @@ def ends(L: float, θ: float, η: float, small: float | None = None) -> float:
     )
 
 
+def misread(L: float, θ: float, α: float) -> Any:
+    m, own = θ / (2 * L), 1 / (α * L)
+    σ = np.sqrt((m * m + own) / L)
+    means = np.array([own + m * θ / L, own]), np.array([m * θ / L, 0.0])
+    return np.array([Φ(-mean / σ).mean() for mean in means])
+
+
 def chance(π: float) -> float:
     return 1 - π * (1 - π) * special.logit(π) / (π - 0.5)
 
@@ -342,6 +349,17 @@ def power(M: Any, p: float) -> Any:
 
 
 ANSWERS |= {
+    "readout labels": (
+        lambda loss: {"logistic": np.log(2), "square": 0.5, "hinge": 1.0}[loss],
+        lambda loss: {"logistic": 2 * np.log(2), "square": 1.0, "hinge": 2.0}[loss],
+        lambda loss: 1.0,
+    ),
+    "again share": (
+        misread,
+        lambda L, θ, α: misread(L, θ, α)[::-1],
+        lambda L, θ, α: misread(L, θ, 1e9),
+    ),
+    "again populations": (2.0, 4.0, 1.0),
     "length height": (
         lambda L, α: (4 * L / α) ** (1 / 12) * (2 * np.log(L)) ** (-1 / 8),
         lambda L, α: (4 * L / α) ** (1 / 12),

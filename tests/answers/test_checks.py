@@ -116,7 +116,7 @@ def test_every_exercise_has_hints_and_a_check_or_a_list() -> None:
     assert set(CHECKED) <= set(names())
 
 
-def test_the_exercises_of_the_book_are_these() -> None:
+def test_every_exercise_of_the_book_is_known() -> None:
     found = {
         box.label
         for path in chapters()
@@ -125,7 +125,7 @@ def test_the_exercises_of_the_book_are_these() -> None:
         for box in boxes(cell.source)
         if box.kind == "exercise"
     }
-    assert found == set(names())
+    assert found <= set(names())
 
 
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
