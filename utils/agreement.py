@@ -81,7 +81,7 @@ def agree(
     mean-of-a-sample
     quantity  theory  simulation   s.e.     z  s.e./theory
     value      3.000       2.963  0.050  -0.7         1.7%
-    agrees over 400 trials: max |z| 0.7 ≤ 3.9 in 1 row; a true claim fails with probability 0.0001
+    agrees over 400 trials: max |z| 0.7 ≤ 3.9 in 1 row; false alarm: 1 in 10,000
     >>> agree(3.4, trials, claim="wrong-mean").holds
     Traceback (most recent call last):
     ...
@@ -89,7 +89,7 @@ def agree(
     wrong-mean
     quantity  theory  simulation   s.e.     z  s.e./theory
     value      3.400       2.963  0.050  -8.4         1.5%
-    DISAGREES over 400 trials: max |z| 8.4 > 3.9 in 1 row; a true claim fails with probability ...
+    DISAGREES over 400 trials: max |z| 8.4 > 3.9 in 1 row; false alarm: 1 in 10,000
     """
     if not isinstance(claim, str) or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", claim):
         raise ValueError(f"claim = {claim!r} is not allowed: claim must be kebab-case, like a-b-2")

@@ -96,15 +96,15 @@ class Agreement:
     @property
     def verdict(self) -> str:
         """One line: the answer, what it rests on, and how often it would be wrong."""
+        if not any(row.standard_error for row in self.rows):
+            return "recomputed: equal" if self.holds else "recomputed: NOT EQUAL"
         verdict = "agrees" if self.holds else "DISAGREES"
         trials = f" over {self.trials} trials" if self.trials else ""
         trials += f" or more at each of {self.sizes} sizes" if self.sizes > 1 else ""
-        if not any(row.standard_error for row in self.rows):
-            return f"{verdict}{trials}, held to equality"
         sign = "≤" if self.holds else ">"
         limit = f"max |z| {self.largest:.1f} {sign} {self.limit:.1f}"
         rows = f"in {len(self.rows)} row{'s' * (len(self.rows) > 1)}"
-        risk = f"a true claim fails with probability {self.false_alarm:g}"
+        risk = f"false alarm: 1 in {1 / self.false_alarm:,.0f}"
         return f"{verdict}{trials}: {limit} {rows}; {risk}"
 
     def _shown(self) -> tuple[list[dict[str, str]], str]:

@@ -7,12 +7,13 @@ A figure is a sentence in a small grammar::
     simulation(ax, sizes, trials, model="attention")
     finish(ax, x="samples per dimension α", y="test error", log="x")
 
-Every model keeps one color throughout. Panels are at most 6.8 inches wide with 12-point type, so
-that a figure shrunk to the width of a telephone can still be read.
+Every model keeps one color and one line style throughout. Panels are at most 6.8 inches wide with
+12-point type, so that a figure shrunk to the width of a telephone can still be read.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -22,21 +23,28 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import patheffects
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from needle.kit.checks import check_choice, check_integer
 
-COLORS = {
-    "vectorized": "#0072b2",
-    "pooled": "#00916a",
-    "attention": "#d55e00",
-    "bayes": "#3d3d3d",
-    "elementwise": "#8c3a7a",
-    "signal": "#d55e00",
-    "noise": "#7a8793",
+COLORS = {  # of learners, in every figure and explorer; the page knows them as variables
+    "vectorized": "#0068a3",
+    "pooled": "#007a58",
+    "attention": "#c24f00",
+    "message": "#4a35d4",
+    "bayes": "#1f2430",
+    "elementwise": "#6a1f70",
+    "noise": "#66727d",
+    "signal": "#c24f00",
+    "one step": "#c24f00",
+    "query given": "#c24f00",
 }
+LINES = {"one step": "--", "query given": ":"}  # of those that share a color; all others: solid
+MANY = 300  # marks, above which a drawing holds them as a picture
 STYLE: Any = {
     "figure.dpi": 144,
     "figure.constrained_layout.use": True,
@@ -53,27 +61,49 @@ STYLE: Any = {
     "legend.labelspacing": 0.3,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": "#555555",
+    "axes.edgecolor": "#57606a",
+    "text.color": "#1f2430",
+    "axes.labelcolor": "#1f2430",
+    "xtick.color": "#57606a",
+    "ytick.color": "#57606a",
     "axes.axisbelow": True,
     "axes.grid": True,
-    "grid.color": "#e6e6e6",
+    "grid.color": "#e3e6ea",
     "grid.linewidth": 0.8,
     "lines.linewidth": 2.0,
     "image.cmap": "GnBu",
     "svg.hashsalt": "needle",
+    "svg.fonttype": "none",
 }
 WIDTHS = {1: 5.2, 2: 6.8, 3: 6.8}
 _HALO: Any = [patheffects.withStroke(linewidth=2.5, foreground="white")]
 
 
+class Drawing(Figure):
+    """A figure whose clouds of points stay a picture where all else is drawn as lines and text."""
+
+    def draw(self, renderer: Any) -> None:
+        for artist in self.findobj(Line2D):
+            if artist.get_marker() not in (None, "None", "") and np.size(artist.get_xdata()) > MANY:
+                artist.set_rasterized(True)
+        for cloud in self.findobj(PathCollection):
+            cloud.set_rasterized(np.size(cloud.get_offsets()) > 2 * MANY)
+        super().draw(renderer)
+
+
 def use_style() -> None:
-    """Set the style of the book, as `panels` does. A notebook then shows figures uncropped."""
+    """Set the style of the book, as `panels` does. A notebook then shows figures uncropped.
+
+    They are pictures of pixels, except where the book's site is built (NEEDLE_FIGURES=svg).
+    """
     mpl.rcParams.update(STYLE)
     if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
         from matplotlib_inline.config import InlineBackend
 
-        uncropped: Any = {"bbox_inches": None}
-        InlineBackend.instance().print_figure_kwargs = uncropped
+        inline: Any = InlineBackend.instance()
+        inline.print_figure_kwargs = {"bbox_inches": None}
+        if os.environ.get("NEEDLE_FIGURES") == "svg":
+            inline.figure_formats = {"svg"}
 
 
 def color_of(model: str | None) -> str:
@@ -99,16 +129,16 @@ def panels(
     use_style()
     height = height or (3.2 if rows * cols == 1 else 2.7)
     size = (WIDTHS[cols], height * rows)
-    return plt.subplots(
-        rows, cols, figsize=size, sharex="x" in share, sharey="y" in share, **kwargs
-    )
+    shared: Any = {"sharex": "x" in share, "sharey": "y" in share}
+    return plt.subplots(rows, cols, figsize=size, FigureClass=Drawing, **shared, **kwargs)
 
 
 def theory(
     ax: Axes, x: Any, y: Any, *, model: str | None = None, label: str | None = None, **kwargs: Any
 ) -> None:
-    """A prediction: a line."""
-    ax.plot(x, y, **{"color": color_of(model), "label": label, **kwargs})
+    """A prediction: a line, in the color and style of its model."""
+    style = {} if {"ls", "linestyle"} & set(kwargs) else {"ls": LINES.get(model or "", "-")}
+    ax.plot(x, y, **{"color": color_of(model), "label": label, **style, **kwargs})
 
 
 def simulation(
@@ -179,7 +209,7 @@ def heat(
     ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
     ax.grid(False)
     if levels is not None:
-        lines = ax.contour(x, y, z, levels=levels, colors="#222222", linewidths=1.2)
+        lines = ax.contour(x, y, z, levels=levels, colors="#1f2430", linewidths=1.2)
         for text in ax.clabel(lines, fmt=pattern, fontsize=11):
             text.set_path_effects(_HALO)
 

@@ -159,6 +159,7 @@ def execute_chapters(paths: list[Path]) -> dict[str, Path]:
     """Bring the executed copies up to date; return the copy of each chapter by its stem."""
     copies = executed_copies(paths)
     missing = [path for path in paths if not copies[path].exists()]
+    os.environ["NEEDLE_FIGURES"] = "svg"  # the pages hold drawings, the notebooks pictures
     if missing and (kept := len(paths) - len(missing)):
         print(f"{kept} chapter(s) unchanged since their last execution")
     if missing and (failed := run(missing, lambda path, *told: keep(copies[path], *told))):

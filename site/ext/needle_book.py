@@ -10,6 +10,7 @@ from typing import Any
 import imagesize
 import needle_page
 import needle_reading
+import needle_svg
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from sphinx.util.typing import stringify_annotation
 from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
 
 NAME = re.compile(r"Figure (\w+)\.(\d+)")
+MESSAGE = 120  # letters of the first sentence of a caption, at most, if it is to be set in bold
 NUMBER = r"([A-Z]|\d+)\.(\d+)"
 MENTION = re.compile(rf"Figures? {NUMBER}(?:(?:, | and |, and | or | to |–){NUMBER})*(?!\d)")
 
@@ -54,7 +56,7 @@ class Captions(SphinxPostTransform):
 
     def wrap(self, outputs: list[nodes.Node], paragraph: nodes.paragraph, identifier: str) -> None:
         """Make a figure of one or more plates; several stand side by side where there is room."""
-        caption = nodes.caption("", "", *paragraph.children)
+        caption = nodes.caption("", "", *emphasized(paragraph.children))
         figure = nodes.figure("", ids=[identifier], classes=["book-figure"])
         for output in outputs[:-1]:
             output.parent.remove(output)
@@ -66,8 +68,13 @@ class Captions(SphinxPostTransform):
         figure += nodes.raw("", '<div class="plates">', format="html") if several else []
         for number, output in enumerate(outputs, 1):
             plate = '<div class="plate">'
-            if isinstance(output, nodes.image):
-                output["alt"] = f"{text} (plate {number} of {len(outputs)})" if several else text
+            said = f"{text} (plate {number} of {len(outputs)})" if several else text
+            if isinstance(output, nodes.image) and output["uri"].endswith(".svg"):
+                drawing = (self.app.srcdir / output["uri"]).read_text(encoding="utf-8")
+                key = f"{identifier.replace('figure-', 'f')}-{number}"
+                output = nodes.raw("", needle_svg.inline(drawing, key, said), format="html")
+            elif isinstance(output, nodes.image):
+                output["alt"] = said
                 width, _ = imagesize.get(self.app.srcdir / output["uri"])
                 plate = f'<div class="plate" style="--pixels: {width}px">'
             figure += [nodes.raw("", plate, format="html"), output]
@@ -75,6 +82,24 @@ class Captions(SphinxPostTransform):
         figure += nodes.raw("", "</div>", format="html") if several else []
         figure += caption
         paragraph.parent.remove(paragraph)
+
+
+def emphasized(children: list[nodes.Node]) -> list[nodes.Node]:
+    """A caption whose first sentence, if it is short, is set as what there is to see."""
+    label, *rest = children
+    if not rest or isinstance(rest[0], nodes.strong):
+        return children
+    sentence: list[nodes.Node] = []
+    for place, node in enumerate(rest):
+        end = re.search(r"[.?!](?=\s|$)", node) if isinstance(node, nodes.Text) else None
+        if end and end.end() <= MESSAGE and sum(len(n.astext()) for n in sentence) <= MESSAGE:
+            first, others = nodes.Text(node[: end.end()].lstrip()), nodes.Text(node[end.end() :])
+            message = nodes.strong("", "", *sentence, first, classes=["message"])
+            return [label, nodes.Text(" "), message, others, *rest[place + 1 :]]
+        if end:
+            break
+        sentence.append(nodes.Text(node.lstrip()) if not sentence else node)  # type: ignore[attr-defined]
+    return children
 
 
 class Result(ElementDirective):

@@ -29,7 +29,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 SHOWN = re.compile(r'\s*<(?:div|figure)\b[^>]*(?:class="(?:[^"]* )?shown[ "]|data-explorer=)')
 AGREEMENT = re.compile(r'<details [^>]*class="agreement".*?</details>', re.S)
 SUMMARY = re.compile(r"<summary>\s*(?:<code>(.*?)</code>)?\s*(.*?)</summary>(.*)</details>", re.S)
-LARGEST = re.compile(r"\|z\| ([\d.]+|inf|∞) [≤>] [\d.]+ in (\d+) rows?")
+LARGEST = re.compile(r"\|z\| ([\d.]+|inf|∞) [≤>] ([\d.]+) in (\d+) rows?")
+TRIALS = re.compile(r"over (\d+) trials( or more at each of \d+ sizes)?")
+ALARM = re.compile(r"1 in ([\d,]+)")
 MADE, CHECKED = "How it was made.", "How this was checked."
 OF_BOX = re.compile(r"(?:Status|Where it is checked):")
 LAST = "exercises"  # where a reader turns from reading to doing: all stays as it is
@@ -74,12 +76,26 @@ def verdicts(cell: nodes.Element) -> Iterator[Verdict]:
     for raw in cell.findall(nodes.raw):
         for found in AGREEMENT.findall(raw.astext()):
             claim, said, inside = SUMMARY.search(found).groups()  # type: ignore[union-attr]
-            size = LARGEST.search(said)
-            rows = int(size[2]) if size else inside.count("<tr>") - 1
-            holds = "DISAGREES" not in said
+            size, holds = LARGEST.search(said), not re.search("DISAGREES|NOT EQUAL", said)
+            rows = int(size[3]) if size else inside.count("<tr>") - 1
             largest = float(size[1].replace("∞", "inf")) if size else None
-            sentence = re.sub(r"^(?:DIS)?[Aa](?:GREES|grees)\s*:?\s*", "", said)
-            yield Verdict(claim or "", sentence, inside, rows, largest, holds)
+            yield Verdict(claim or "", sentence(said), inside, rows, largest, holds)
+
+
+def sentence(said: str) -> str:
+    """A verdict in a sentence.
+
+    >>> sentence("agrees: max |z| 0.7 ≤ 3.9 in 1 row; false alarm: 1 in 10,000")
+    '1 number: off by at most 0.7 standard errors; 3.9 are allowed (false alarm: 1 in 10,000)'
+    """
+    size, trials, alarm = LARGEST.search(said), TRIALS.search(said), ALARM.search(said)
+    if not size:
+        return "Computed twice, and equal" if "NOT" not in said else "Computed twice, NOT equal"
+    numbers = f"{size[3]} number{'s' * (size[3] != '1')}"
+    draws = f", {trials[1]} draws each{trials[2] or ''}" if trials else ""
+    risk = f" (false alarm: {alarm[0]})" if alarm else ""
+    found = f"off by at most {size[1]} standard errors; {size[2]} are allowed"
+    return f"{numbers}{draws}: {found}{risk}"
 
 
 def card(found: list[Verdict], key: str) -> str:
@@ -87,7 +103,7 @@ def card(found: list[Verdict], key: str) -> str:
     held = all(verdict.holds for verdict in found)
     title = "Theory and simulation agree" if held else "Theory and simulation disagree"
     parts = "".join(
-        f"<section><p>{verdict.sentence[:1].upper()}{verdict.sentence[1:]}.</p>"
+        f"<section><p>{verdict.sentence}.</p>"
         f'<div class="scroll" tabindex="0">{verdict.table}</div>'
         f'<p class="claim"><code>{verdict.claim}</code></p></section>'
         for verdict in found

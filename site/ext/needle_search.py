@@ -76,11 +76,15 @@ def write_index(app: Sphinx, error: Exception | None) -> None:
     found: list[dict[str, Any]] = []
     for page in order:
         found += reversed(list(sections(page, (out / f"{page}.html").read_text("utf-8"))))
+    known = {entry["id"].replace(".html", ""): entry for entry in found}
+    for place, words in terms.items():  # a section that has gone leaves its words to its page
+        entry = known.get(place) or known.get(place.partition("#")[0])
+        if entry is not None:
+            entry["terms"] = f"{entry.get('terms', '')} {words}".strip()
+        elif whole(app):
+            raise ExtensionError(f"{TERMS.name} names a page that is not there: {place}")
     for entry in found:
-        entry["terms"] = terms.get(entry["id"].replace(".html", ""), "")
-    known = {entry["id"].replace(".html", "") for entry in found}
-    if whole(app) and (lost := sorted(set(terms) - known)):
-        raise ExtensionError(f"{TERMS.name} names sections that are not there: {lost}")
+        entry.setdefault("terms", "")
     (out / "_static" / "sections.json").write_text(
         json.dumps(found, ensure_ascii=False, separators=(",", ":")), encoding="utf-8"
     )

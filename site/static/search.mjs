@@ -2,7 +2,9 @@
 import MiniSearch from "../vendor/minisearch.mjs";
 
 const GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau upsilon phi chi psi omega".split(" ");
-const LESS = /^(exercises|quick checks|problems|what we established|where next|utils\.)/i;
+const ASKING = new Set("a an are can choose do does how i in is it much my of should the to what when where which why will with".split(" "));
+const LEAST = /^quick checks/i;
+const LESS = /^(exercises|problems|what we established|where next|utils\.)/i;
 const ASIDE = /^(api|statements|ledger|notation|execution|references|benchmarks)\b/;
 const normal = (text) => text.toLowerCase().replaceAll("√", "sqrt ")
   .replace(/[α-ω]/g, (c) => `${GREEK[c.codePointAt(0) - 945]} `);
@@ -24,7 +26,9 @@ export async function index(address) {
 }
 
 export function search(engine, query) {
-  const asked = phrase(query);
+  // A question is its nouns: how, do and I stand in every section and in none.
+  const words = tokens(query).filter((word) => !ASKING.has(word)).join(" ") || query;
+  const asked = phrase(words);
   const options = {
     boost: { title: 4, terms: 5 },
     prefix: (term) => term.length > 3,
@@ -33,11 +37,11 @@ export function search(engine, query) {
     boostDocument: (id, term, { title, terms, text }) => {
       const names = phrase(`${title} . ${terms}`);
       const whole = names.includes(asked) ? 4 : phrase(`${title} ${text}`).includes(asked) ? 1.5 : 1;
-      return whole * (LESS.test(title) || ASIDE.test(id) ? 0.3 : 1);
+      return whole * (LEAST.test(title) ? 0.1 : LESS.test(title) || ASIDE.test(id) ? 0.3 : 1);
     },
   };
-  const found = engine.search(query, { ...options, combineWith: "AND" });
-  return found.length ? found : engine.search(query, options);
+  const found = engine.search(words, { ...options, combineWith: "AND" });
+  return found.length ? found : engine.search(words, options);
 }
 
 function snippet(text, query) {

@@ -14,7 +14,7 @@ from scripts.check.browser import load_images
 
 TEXT_CONTRAST = 4.5  # WCAG AA for text, here of the strongest ink of a figure against the page
 SCROLLS = "[...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth)"
-FIGURES = ".cell_output img, img.plot"
+FIGURES = ".plate > img, .plate > svg, img.plot"
 
 
 def luminance(colors: np.ndarray) -> np.ndarray:

@@ -12,32 +12,32 @@ import numpy as np
 import pytest
 
 from scripts.book.pdf import SETTLED
-from scripts.check.browser import load_images, opened, settle
+from scripts.check.browser import opened, settle
 from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, SECOND, burden
-from tests.site.looks import TEXT_CONTRAST, background, contrast, pixels
-from utils.figures import COLORS
-
-COLOR_CONTRAST = 3.0  # WCAG AA for graphics, here of a curve of a model
+from tests.site.looks import TEXT_CONTRAST, background, contrast
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colors_of_the_models_stand_out(chromium: Any, host: str, theme: str) -> None:
     with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
         ground = background(page)
-        for model, color in COLORS.items():
-            page.evaluate(
-                "color => { const i = document.querySelector('.plate > img');"
-                "const c = document.createElement('canvas'); c.width = c.height = 8;"
-                "const g = c.getContext('2d'); g.fillStyle = color; g.fillRect(0, 0, 8, 8);"
-                "i.src = c.toDataURL(); }",
-                color,
+        for model in (
+            "vectorized",
+            "pooled",
+            "attention",
+            "message",
+            "elementwise",
+            "noise",
+            "bayes",
+        ):
+            color = page.evaluate(
+                "name => { const e = document.body.appendChild(document.createElement('i'));"
+                "e.style.color = `var(--c-${name})`; return getComputedStyle(e).color; }",
+                model,
             )
-            image = page.locator(".plate > img").first
-            load_images(page)
-            picture = pixels(image.screenshot())
-            middle = picture[picture.shape[0] // 2, picture.shape[1] // 2]
-            assert contrast(middle, ground) > COLOR_CONTRAST, model
+            ink = np.array([int(value) for value in re.findall(r"\d+", color)[:3]])
+            assert contrast(ink, ground) > TEXT_CONTRAST, model  # it is the colour of words, too
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -61,14 +61,19 @@ SEARCHES = [  # what a reader types, and the sections that answer
     ("learning rate", "04_alignment.html#three-learning-rates"),
     (
         "how many samples",
-        "(04_alignment.html#long-sequences|05_test_error.html#what-a-budget-buys"
+        "(07_length.html#long-sequences|05_test_error.html#what-a-budget-buys|12_planning.html#one-call"
         "|09_learning.html#the-ladder|10_training.html#how-many-samples)",
     ),
     ("temperature", "03_separation.html#the-best-sharpness"),
-    ("data reuse", "05_test_error.html#one-data-set-twice"),
+    ("data reuse", "08_again.html"),
     ("Bayes", "(03_separation.html#how-close-to-bayes|09_learning.html$)"),
     ("class imbalance", "05_test_error.html#rare-signals"),
     ("θ̂ √L", "03_separation.html"),
+    ("how do I choose the ridge", "(05_test_error.html#ridge|12_planning.html#share-and-ridge)"),
+    ("what does theta mean", "notation.html"),
+    ("how many samples do I need", "12_planning.html#one-call"),
+    ("ROC curve", "05_test_error.html#rare-signals"),
+    ("why does softmax beat averaging", "03_separation.html"),
 ]
 
 

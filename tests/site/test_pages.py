@@ -82,6 +82,17 @@ TO_SOLUTION = f"""() => {{
     const stops = {STOPS}, exercises = document.getElementById('exercises');
     const first = stops.findIndex(e => e.matches('div.solution button.toggle-button'));
     return first < 0 ? 1000 : first - stops.findIndex(e => exercises.contains(e)); }}"""
+SMALLEST = f"""pixels => [...document.querySelectorAll('{FIGURES}')].map(figure => {{
+    const wide = figure.getBoundingClientRect().width;
+    if (figure.matches('img')) return [figure.alt, pixels * wide / figure.naturalWidth];
+    const text = [...figure.querySelectorAll('text')]
+        .map(t => parseFloat(getComputedStyle(t).fontSize));
+    return [figure.ariaLabel, Math.min(99, ...text) * wide / figure.viewBox.baseVal.width];
+}}).map(([name, size]) => [name.slice(0, 12), size])"""
+SQUEEZED = """() => [...document.images].filter(image => {
+    const { width, height } = image.getBoundingClientRect();
+    return width && Math.abs(width / height / (image.naturalWidth / image.naturalHeight) - 1) > .02;
+}).map(image => image.src)"""
 CLOSED = "details:not([open]) > :not(summary)"
 LETTERS = """() => {
     const pen = document.createElement('canvas').getContext('2d');
@@ -191,15 +202,13 @@ def fits(phone: Any) -> None:
     assert phone.evaluate(SCROLLING_FORMULAS) == []
     assert phone.evaluate(CUT_TABLES) == []
     assert phone.evaluate(CUT_WORDS) == []
-    native = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
+    pixels = min(STYLE["xtick.labelsize"], STYLE["legend.fontsize"]) * STYLE["figure.dpi"] / 72
     for width in (380, 320):
         phone.set_viewport_size({"width": width, "height": 800})
         phone.evaluate(SETTLED)
-        scales = phone.evaluate(
-            f"() => [...document.querySelectorAll('{FIGURES}')].map("
-            "i => [i.alt, i.getBoundingClientRect().width / i.naturalWidth])"
-        )
-        assert [alt[:12] for alt, scale in scales if native * scale < SMALLEST_TYPE] == []
+        sizes = phone.evaluate(SMALLEST, pixels)
+        assert [name for name, size in sizes if size < SMALLEST_TYPE] == []
+        assert phone.evaluate(SQUEEZED) == []
     assert phone.evaluate("() => document.documentElement.scrollWidth") <= 320
     if phone.name in CHAPTERS:  # outside boxes a figure fits even there
         assert phone.evaluate(SCROLLING_PLATES) == 0

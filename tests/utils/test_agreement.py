@@ -148,7 +148,7 @@ def test_standard_error_alone_means_a_normal_law():
 def test_without_spread_only_equality_passes():
     equal = agree(0.25, [0.25, 0.25, 0.25], claim="equal")
     assert equal["value"].z == 0
-    assert "held to equality" in repr(equal)
+    assert "recomputed: equal" in repr(equal)
     assert agree(0.3, [0.1 + 0.2] * 3, claim="rounded").holds
     assert refused(0.25, [0.26, 0.26])
     assert refused(0.25, [0.25 * (1 + 2e-9)] * 2) and not refused(0.25, [0.25 * (1 + 5e-10)] * 2)
@@ -275,7 +275,7 @@ def test_the_verdict_line_says_what_it_rests_on():
     found = agree(0.0, -0.25, standard_error=0.1, claim="one-line", false_alarm=1e-3)
     page = found._repr_mimebundle_()["text/html"]
     summary, table = page.split("</summary>")
-    for text in ("<code>one-line</code>", "agrees", "max |z| 2.5 ≤ 3.3", "probability 0.001"):
+    for text in ("<code>one-line</code>", "agrees", "max |z| 2.5 ≤ 3.3", "false alarm: 1 in 1,000"):
         assert text in summary
     assert page.startswith('<details class="agreement"><summary>')
     assert table.startswith('<table class="agreement">') and table.endswith("</table></details>")
@@ -297,7 +297,7 @@ def test_what_the_notebook_stores():
         "quantity", "theory", "simulation", "z", "standard_error", "trials",
     }  # fmt: skip
     assert bundle["text/html"].count("<tr>") == 7
-    assert "0.0001" in bundle["text/plain"]
+    assert "false alarm: 1 in 10,000" in bundle["text/plain"]
     escaped = agree({"<b>": 1.0}, {"<b>": [1.0, 1.0]}, claim="x")._repr_mimebundle_()
     assert "<b>" not in escaped["text/html"]
 

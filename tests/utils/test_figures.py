@@ -1,6 +1,8 @@
 """The grammar of figures: what is drawn is what was given, in the model's color, every time."""
 
 import io
+import re
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -12,7 +14,7 @@ from utils import figures
 from utils.results import Estimate
 
 mpl.use("agg")
-MODELS = ["vectorized", "pooled", "attention", "bayes", "elementwise"]
+MODELS = ["vectorized", "pooled", "attention", "message", "bayes", "elementwise"]
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +61,47 @@ def test_theory_is_a_line_in_the_color_of_its_model():
     np.testing.assert_array_equal(line.get_xydata(), [[1, 4], [2, 5], [3, 6]])
     assert line.get_color() == figures.COLORS["pooled"]
     assert line.get_linestyle() == "-"
+
+
+def test_learners_of_one_color_differ_in_their_lines():
+    """What a line looks like follows from its model, unless the caller says otherwise."""
+    _, ax = figures.panels()
+    for model in figures.COLORS:
+        figures.theory(ax, [1, 2], [1, 2], model=model)
+    looks = [(line.get_color(), line.get_linestyle()) for line in ax.get_lines()]
+    assert len(set(looks)) == len(figures.COLORS) - 1  # signal is what attention looks for
+    figures.theory(ax, [1, 2], [1, 2], model="one step", ls="-")
+    assert ax.get_lines()[-1].get_linestyle() == "-"
+
+
+def test_clouds_of_points_are_pictures_and_curves_are_lines():
+    fig, ax = figures.panels()
+    x = np.linspace(0, 1, 2 * figures.MANY)
+    ax.plot(x, x, "o")
+    ax.plot(x, x)
+    ax.scatter(x, x)
+    ax.scatter(x[:9], x[:9])
+    stream = io.StringIO()
+    fig.savefig(stream, format="svg")
+    assert stream.getvalue().count("<image") == 2
+    assert [bool(a.get_rasterized()) for a in (*ax.get_lines(), *ax.collections)] == [
+        True, False, True, False,
+    ]  # fmt: skip
+
+
+STYLES = ["site/static/type.css", "utils/explorers/explore.css"]
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_pages_and_explorers_use_the_same_colors(name):
+    """In the light, to the digit; in the dark they are others, and of all learners too."""
+    text = (Path(__file__).parents[2] / name).read_text(encoding="utf-8")
+    light, dark = re.split(r'data-theme="dark"\]', text)[:2]
+    for model in (*MODELS, "noise"):
+        if model != "bayes":  # that of the text
+            assert re.search(rf"--c-{model}: (#\w+);", light)[1] == figures.COLORS[model]
+            assert re.search(rf"--c-{model}: (#\w+);", dark)[1] != figures.COLORS[model]
+    assert re.search(r"--ink: (#\w+);", light)[1] == figures.COLORS["bayes"]
 
 
 def test_simulation_shows_means_and_standard_errors():
@@ -136,7 +179,7 @@ def test_direct_labels_stand_at_line_ends_and_apart():
     figures.finish(ax, legend="direct")
     offsets = [1000 * text.xy[1] for text in ax.texts]
     assert [text.get_text() for text in ax.texts] == MODELS
-    assert len(set(np.round(offsets, 6))) == 5
+    assert len(set(np.round(offsets, 6))) == len(MODELS)
     shifts = np.array([text.xyann[1] for text in ax.texts])
     assert np.all(np.diff(shifts) > 10)
 

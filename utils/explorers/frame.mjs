@@ -38,10 +38,12 @@ const save = (figure, name) => { // one SVG with its colours written out
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
 
-const nearest = (stops, value) =>
-  stops.reduce((best, stop, i) => (Math.abs(stop - value) < Math.abs(stops[best] - value) ? i : best), 0);
+const nearest = (stops, value, size = (x) => x) => {
+  const far = stops.map((stop) => Math.abs(size(stop) - size(value)));
+  return far.indexOf(Math.min(...far));
+};
 
-// definition: panels [{title, …}], draw(panels, values, params), sentence(values, params),
+// definition: panels [{title, drag: [slider of x, slider of y], …}], draw(panels, values, params), sentence(values, params),
 // numbers(values, params) → [[name, text, color], …]
 export const explorer = (definition) => ({ model, el }) => {
   const spec = model.get("spec"), controls = new Map();
@@ -160,6 +162,16 @@ export const explorer = (definition) => ({ model, el }) => {
       sent = JSON.stringify(params);
       for (const refresh of controls.values()) refresh();
     }
+  });
+  panels.forEach((panel, i) => { // sliders that a panel has on its axes follow a finger on it
+    const { drag } = definition.panels[i];
+    if (drag) panel.drag((...at) => {
+      drag.forEach((name, k) => {
+        const { stops } = spec.sliders.find((slider) => slider.name === name), { log } = k ? panel.y : panel.x;
+        params[name] = stops[nearest(stops, at[k], log ? (v) => Math.log(Math.max(v, 1e-300)) : undefined)];
+      });
+      changed();
+    });
   });
   for (const refresh of controls.values()) refresh();
   draw();

@@ -88,10 +88,20 @@ export class Panel {
     return (v) => from + ((to - from) * (f(log ? Math.max(v, 1e-300) : v) - a)) / (b - a);
   }
 
-  inverse(px) {
-    const { domain: [low, high], log } = this.x, { left, right } = this.plot;
-    const share = (px - left) / (right - left);
+  inverse(px, axis = this.x, from = this.plot.left, to = this.plot.right) {
+    const { domain: [low, high], log } = axis, share = (px - from) / (to - from);
     return log ? low * (high / low) ** share : low + (high - low) * share;
+  }
+
+  // Tell where in the units of the axes a finger or the mouse drags.
+  drag(told) {
+    const tell = (event) => {
+      const box = this.svg.getBoundingClientRect(), { top, bottom } = this.plot;
+      told(this.inverse(event.clientX - box.left), this.inverse(event.clientY - box.top, this.y, bottom, top));
+    };
+    this.hit.classList.add("drag");
+    this.hit.addEventListener("pointerdown", (event) => { this.hit.setPointerCapture(event.pointerId); tell(event); });
+    this.hit.addEventListener("pointermove", (event) => { if (event.buttons) tell(event); });
   }
 
   // A curve; `name` is what the legend and the reader call it.

@@ -60,29 +60,29 @@ const place = ({ information, algorithm }, { theta, alpha }) => {
 };
 
 export const render = explorer({
-  panels: [{ title: "one round of message passing", height: 315, margin: { top: 54 } }, { title: "impossible, hard, easy", height: 315, margin: { top: 54 } }],
+  panels: [{ title: "one round of message passing", height: 315, margin: { top: 54 } }, { title: "impossible, hard, easy", height: 315, margin: { top: 54 }, drag: ["theta", "alpha"] }],
   draw: ([round, plane], values, { theta, alpha }, { frame }) => {
     round.begin({ x: { label: "squared cosine m before a round", short: "m", domain: [0, 1] }, y: { label: "squared cosine after it", domain: [0, 1] } });
     round.line("no change", [0, 1], [0, 1], "muted", { dash: true, width: 1, read: false });
-    round.line("one round", GRID, values.map, "attention");
+    round.line("one round", GRID, values.map, "message");
     const shown = values.path.slice(0, frame ?? ROUNDS), xs = [0], ys = [shown[0] ?? 0];
     shown.forEach((m, k) => { xs.push(m, m); ys.push(m, shown[k + 1] ?? m); });
-    round.line("rounds from nothing", xs, ys, "vectorized", { width: 1.3, read: false });
+    round.line("rounds from nothing", xs, ys, "message", { width: 1.3, dash: true, read: false });
     values.fixed.forEach((m, k) => round.dot(m, m, k % 2 ? "noise" : "bayes", { r: 5.5, name: k % 2 ? "unstable" : "stable" }));
     round.end();
     plane.begin({ x: { label: "strength θ", short: "θ", domain: [2, 12] }, y: { label: "bags per dimension α", domain: [0.01, 1000], log: true } });
     const known = range(STRENGTHS.length).filter((k) => values.information[k] !== null);
     const info = known.map((k) => [STRENGTHS[k], values.information[k]]), algo = known.map((k) => [STRENGTHS[k], values.algorithm[k]]);
     if (known.length > 1) {
-      plane.area([...info, ...algo.slice().reverse()], "attention", { opacity: 0.25, name: "hard" });
+      plane.area([...info, ...algo.slice().reverse()], "message", { opacity: 0.2, name: "hard" });
       plane.area([...info, [info.at(-1)[0], 0.01], [info[0][0], 0.01]], "noise", { opacity: 0.25, name: "impossible" });
     }
-    plane.line("easy from here", STRENGTHS, values.algorithm, "attention");
+    plane.line("easy from here", STRENGTHS, values.algorithm, "message");
     plane.line("possible from here", STRENGTHS, values.information, "bayes", { dash: true });
     plane.dot(theta, alpha, "ink", { r: 6, name: "here" });
     plane.end();
   },
   play: { label: "Play the rounds", frames: () => ROUNDS, pause: 200 },
-  numbers: (values, p) => [["here", place(values, p)[0], "ink"], ["cosine reached", show(Math.sqrt(values.path.at(-1))), "vectorized"], ["fixed points, cosine", values.fixed.map((m) => show(Math.sqrt(m), 2)).join(", "), "ink"]],
+  numbers: (values, p) => [["here", place(values, p)[0], "ink"], ["cosine reached", show(Math.sqrt(values.path.at(-1))), "message"], ["fixed points, cosine", values.fixed.map((m) => show(Math.sqrt(m), 2)).join(", "), "ink"]],
   sentence: (values, p) => `${place(values, p)[0] === "gradual" ? "Gradual" : `${place(values, p)[0][0].toUpperCase()}${place(values, p)[0].slice(1)}`}: ${place(values, p)[1]}. After ${ROUNDS} rounds from nothing the cosine is ${show(Math.sqrt(values.path.at(-1)))}.`,
 });

@@ -40,6 +40,9 @@ const to_address = ({ name, start }, params) => {
     if (params[key] === value) address.searchParams.delete(`${name}.${key}`);
     else address.searchParams.set(`${name}.${key}`, +(+params[key]).toPrecision(8));
   }
+  const changed = [...address.searchParams.keys()].some((key) => key.startsWith(`${name}.`)), place = `#explorer-${name}`;
+  if (changed) address.hash = place; // whoever gets the link arrives here, not at the top of the page
+  else if (address.hash === place) address.hash = "";
   if (address.href !== location.href) history.replaceState(history.state, "", address);
 };
 

@@ -23,28 +23,31 @@ export const render = explorer({
     cosines.mark(alpha0, "α₀", "ink", { top: 180 });
     cosines.line("zero", [0.1, 100], [0, 0], "muted", { width: 1, legend: false, read: false });
     cosines.line("query", ALPHAS, values.query, "attention");
-    cosines.line("readout", ALPHAS, values.readout, "vectorized", { dash: true });
+    cosines.line("readout", ALPHAS, values.readout, "pooled", { dash: true });
     cosines.dot(alpha0, values.query_cos, "attention", { name: "query" });
     cosines.end();
-    const { norm, signal, echo, noise, overlap, readout_cos: c } = values, s = Math.sqrt(1 - c * c);
-    const unit = norm || 1, arrows = [
-      [[signal / unit, 0], "attention", "signal"],
-      [[(echo * c) / unit, (echo * s) / unit], "vectorized", "echo"],
-      [[0, noise / unit], "noise", "noise"],
-      [[overlap / unit, Math.sqrt(Math.max(0, 1 - (overlap / unit) ** 2))], "ink", "query"],
-    ];
-    const reach = Math.max(1, ...arrows.flatMap(([[x, y]]) => [Math.abs(x), Math.abs(y)])) * 1.25;
+    // the plane of ξ and w⁽¹⁾: the echo begins where the signal ends; the noise, out of the plane, is a disk
+    const { norm, signal, echo, noise, readout_cos: c } = values, s = Math.sqrt(1 - c * c), unit = norm || 1;
+    const turn = [signal / unit, 0], tip = [(signal + echo * c) / unit, (echo * s) / unit], r = noise / unit;
+    const reach = 1.25 * Math.max(1, ...[turn, tip].flat().map(Math.abs), Math.abs(tip[1]) + r);
     const wide = reach * parts.shape, x = { label: "along ξ, in units of |q|", domain: [-wide, wide] }; // angles are true
     parts.begin({ x, y: { label: "across ξ", domain: [-reach, reach] } });
     parts.line("axis", [0, 0], [-reach, reach], "muted", { width: 1, legend: false, read: false });
     parts.line("axis", [-wide, wide], [0, 0], "muted", { width: 1, legend: false, read: false });
-    for (const [tip, color, name] of arrows) parts.arrow([0, 0], tip, color, name);
+    const round = Array.from({ length: 65 }, (_, k) => (k * Math.PI) / 32);
+    parts.area(round.map((a) => [tip[0] + r * Math.cos(a), tip[1] + r * Math.sin(a)]), "noise", { opacity: 0.2 });
+    parts.arrow([0, 0], turn, "attention", "signal");
+    parts.arrow(turn, tip, "pooled", "");
+    parts.arrow([0, 0], tip, "ink", "query");
+    if (Math.abs(echo) > 0.2 * unit) parts.text((turn[0] + tip[0]) / 2, tip[1] / 2, "echo", { color: "pooled", anchor: "start", dx: 8, dy: 4 });
+    if (r > 0.1) parts.text(tip[0], tip[1] - r, "noise", { color: "noise", dy: 14 });
+    parts.legend = [];
     parts.end();
   },
-  numbers: (v) => [
-    ["query", `cosine ${show(v.query_cos)}`, "attention"], ["readout", `cosine ${show(v.readout_cos)}`, "vectorized"],
+  numbers: (v, { alpha0 }) => [
+    ["query", `cosine ${show(v.query_cos)}`, "attention"], ["readout", `cosine ${show(v.readout_cos)}`, "pooled"],
     ["signal : echo : noise", [v.signal, v.echo, v.noise].map((x) => show(x / (v.norm || 1), 2)).join(" : "), "ink"],
-    ["1 − |cosine| ≈ C/α₀, C", show(v.rate), "ink"],
+    ...(v.rate < alpha0 / 4 ? [["1 − |cosine| ≈ C/α₀, C", show(v.rate), "ink"]] : []), // a law of small angles
   ],
   sentence: ({ query_cos, readout_cos, signal, echo }, { alpha0 }) => {
     const away = query_cos < 0;

@@ -256,7 +256,7 @@ EXPLORERS: dict[str, Explorer] = {
             Slider("pi", "π", "share of positives", NEEDLE_SHARE),
             Slider("alpha", "α", "bags per dimension", stops(0.01, 1000, 61, log=True)),
         ),
-        start={"L": 1000, "theta": 6.0, "pi": 0.5, "alpha": 0.22},
+        start={"L": 1000, "theta": 6.0, "pi": 0.5, "alpha": 0.68},
         values=phase,
     ),
     "numbers": NUMBERS,
