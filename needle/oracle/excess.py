@@ -2,8 +2,8 @@
 
 A straw above t brings an excess with the tail e^{−x/2}; L of them are a compound binomial law, and
 R needles join it. Both tails that matter are found on a lattice after an exponential tilt that puts
-the bulk of the law where the threshold is, so that 10⁻³⁰⁰ is as exact as 10⁻¹. Appendix A,
-thm-A-excess.
+the bulk of the law where the threshold is, so that 10⁻³⁰⁰ is as exact as 10⁻¹. See
+Chapter 3, thm-3-excess.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ stands at the *wall* W = √(1 + c). So a rule has the exponent e where
 
     θ̂ + its reach beyond θ̂ at the price e = the height it has to beat at the price γ + e,
 
-and its boundary is where e = 0. Chapter 3, thm-3-master; Appendix A, thm-A-excess.
+and its boundary is where e = 0. Chapter 3, thm-3-master and thm-3-excess.
 """
 
 from __future__ import annotations

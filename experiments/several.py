@@ -1,0 +1,20 @@
+"""Several needles: attention at its best sharpness against Bayes, both on typical bags."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from needle.data.tokens import SparseTokens
+from needle.oracle.bayes import bayes_risk
+from needle.oracle.soft import soft_risk
+
+
+def several(
+    L: int, R: int, theta: float, pi: float, bags: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Errors of Bayes and of attention at the best sharpness."""
+    m = SparseTokens(L, R, theta, pi)
+    return {
+        "bayes": bayes_risk(m.L, m.R, m.theta, m.pi, rng, bags).error,
+        "attention": soft_risk(m.L, m.R, m.theta, m.pi, None, rng, bags).error,
+    }
