@@ -13,7 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+
+try:
+    from hypothesis import settings
+except ImportError:
+    pytest.exit("the tests need more than the book: `make test` installs it", returncode=4)
 
 SHIFT = int(os.environ.get("NEEDLE_SEED", "0") or 0)
 

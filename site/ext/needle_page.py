@@ -18,6 +18,7 @@ import imagesize
 import needle_search
 import pydata_sphinx_theme
 from docutils import nodes
+from needle_policy import protected
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -210,7 +211,7 @@ def rewrite_pages(app: Sphinx) -> None:
         page = render(template, context)
         whole = "<!DOCTYPE html>" in page[:100]  # the theme also renders its buttons, one by one
         name = context.get("pagename", template)
-        return draw_icons(finish(page, name, sizes), icons) if whole else page
+        return protected(draw_icons(finish(page, name, sizes), icons)) if whole else page
 
     app.builder.templates.render = finished  # type: ignore[attr-defined]
 
@@ -275,7 +276,8 @@ def landing(app: Sphinx) -> None:
     ]
     body = f'<p><a href="{root}.html">{html.escape(app.config.html_title)}</a></p>'
     text = '<!DOCTYPE html>\n<html lang="en"><head>\n{}\n</head><body>{}</body></html>\n'
-    (Path(app.outdir) / "index.html").write_text(text.format("\n".join(head), body))
+    page = protected(text.format("\n".join(head), body))
+    (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")
 
 
 LOST = """<!DOCTYPE html>
@@ -298,7 +300,7 @@ or <a href="{base}search.html">search the book</a>.</p>
 def lost(app: Sphinx) -> None:
     """The page for an address that leads nowhere; served at any depth, so it stands alone."""
     fields = {"title": app.config.html_title, "base": app.config.html_baseurl}
-    page = LOST.format(**fields, root=app.config.root_doc)
+    page = protected(LOST.format(**fields, root=app.config.root_doc))
     (Path(app.outdir) / "404.html").write_text(page, encoding="utf-8")
 
 

@@ -25,7 +25,9 @@
 
   // A link to a cell or an agreement opens its folds.
   const reveal = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let name = location.hash.slice(1);
+    try { name = decodeURIComponent(name); } catch {} // #%E0 is no text
+    const target = document.getElementById(name);
     const fold = target?.closest("details:not([open])");
     if (!fold && !target?.matches("details")) return;
     for (let e = target; e; e = e.parentElement?.closest("details")) if (e.matches("details")) e.open = true;

@@ -27,6 +27,7 @@ from needle import ConvergenceError
 
 from .cases import CASES, Case
 
+pytestmark = pytest.mark.slow
 LONG = int(os.environ.get("FUZZ", "0") or 0)
 BUDGET = 30.0  # CPU seconds of one call
 REFUSAL = re.compile(r"^[A-Za-z_]\w*\S* .*(is|are) not allowed", re.S)

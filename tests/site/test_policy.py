@@ -1,0 +1,104 @@
+"""The Content-Security-Policy of the pages: nothing of the site breaks it, what is foreign does."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.book import live_assets
+from scripts.check.browser import settle
+from tests.site.conftest import SEEN
+
+WATCH = (
+    "addEventListener('securitypolicyviolation', e => { (window.broken ??= [])"
+    ".push(`${e.violatedDirective}: ${e.blockedURI} ${e.sample}`); });"
+)
+TAG = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
+
+
+def watched(chromium: Any, address: str, **options: Any) -> tuple[Any, list[str]]:
+    """A page that notes what breaks its policy, and what goes wrong on it."""
+    context = chromium.new_context(**options)
+    context.add_init_script(WATCH)
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(address)
+    settle(page)
+    return page, wrong
+
+
+def test_every_page_has_one_policy_that_names_its_own_scripts(site: Path) -> None:
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    assert len(pages) > 30
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        [rules] = TAG.findall(text)
+        assert text.index("http-equiv") < text.index("<title"), path.name
+        assert not re.search(r"https?:|\*|'unsafe-eval'", rules), path.name
+        script = next(rule for rule in rules.split("; ") if rule.startswith("script-src"))
+        assert "'unsafe-inline'" not in script
+        for about, inline in re.findall(r"<script([^>]*)>(.*?)</script>", text, re.S):
+            if inline.strip() and "json" not in about and "src=" not in about:
+                digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+                assert f"'sha256-{digest}'" in script, f"{path.name}: {inline[:60]}"
+
+
+@pytest.mark.parametrize("name", ["index", "404", *SEEN])
+def test_nothing_of_the_site_breaks_its_policy(chromium: Any, host: str, name: str) -> None:
+    page, wrong = watched(chromium, f"{host}/{name}.html")
+    page.keyboard.press("Tab")
+    for button in page.locator("button[onclick]").all()[:1]:
+        button.evaluate("e => e.click()")
+    assert page.evaluate("window.broken ?? []") == []
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.live
+@pytest.mark.skipif(not live_assets.WANTED, reason="LIVE=0 leaves Python out of the pages")
+def test_python_in_the_page_keeps_the_policy(chromium: Any, host: str) -> None:
+    page, wrong = watched(chromium, f"{host}/chapters/01_model.html")
+    page.locator("[data-live=start]").click()
+    page.set_default_timeout(300_000)
+    said = page.evaluate("window.book.python('import scipy.special as s; print(s.ndtr(0))')")
+    assert said.strip() == "0.5"
+    assert page.evaluate("window.broken ?? []") == []
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<img src='https://example.org/a.png'>",
+        "<script src='https://example.org/a.js'></script>",
+        "<script>window.foreign = 1</script>",
+        "<button onclick='window.foreign = 1'></button>",
+        "<iframe src='https://example.org'></iframe>",
+    ],
+)
+def test_what_is_foreign_does_not_run(chromium: Any, host: str, tag: str) -> None:
+    page, _ = watched(chromium, f"{host}/references.html")
+    page.evaluate(
+        "html => { const range = document.createRange();"
+        " document.body.append(range.createContextualFragment(html));"
+        " document.querySelector('body > button')?.click(); }",
+        tag,
+    )
+    page.wait_for_function("() => window.broken?.length")
+    assert page.evaluate("window.foreign") is None
+    page.context.close()
+
+
+@pytest.mark.parametrize("fragment", ["%E0", "%", "no-such-place", "%F0%9F%8D%8B"])
+def test_a_fragment_that_names_nothing_stops_nothing(
+    chromium: Any, host: str, fragment: str
+) -> None:
+    page, wrong = watched(chromium, f"{host}/chapters/01_model.html#{fragment}")
+    assert wrong == []
+    page.context.close()
