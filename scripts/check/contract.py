@@ -7,6 +7,7 @@ Each check is a function of a `Chapter` that yields a sentence for each breach.
 
 from __future__ import annotations
 
+import ast
 import re
 import statistics
 import sys
@@ -136,6 +137,15 @@ def check_agreement(chapter: Chapter) -> Iterator[str]:
         yield "no agree(...): a chapter holds its theory against a simulation"
     elif not any(AGREEMENT_TYPE in mime_types(cell) for cell in called):
         yield f"no agree(...) left its claim in the outputs ({AGREEMENT_TYPE})"
+
+
+def check_results_shown(chapter: Chapter) -> Iterator[str]:
+    """Only the last expression of a cell is shown: an agreement before it would be swallowed."""
+    for i, cell in chapter.code:
+        for statement in ast.parse(cell.source).body[:-1]:
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "agree":
+                yield f"cell {i}: an agree(...) above the last line is not shown; give it a cell"
 
 
 def check_reading(chapter: Chapter) -> Iterator[str]:
@@ -269,6 +279,7 @@ CHECKS: tuple[Callable[[Chapter], Iterator[str]], ...] = (
     check_stability,
     check_figures,
     check_agreement,
+    check_results_shown,
     check_reading,
     check_status,
     check_marks,

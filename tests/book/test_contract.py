@@ -155,6 +155,10 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "figure never discussed": (source(2, "## The claim"), "Figure 7.1 is not discussed"),
     "no agreement": (source(5, "1 + 1"), "no agree(...): a chapter"),
     "agreement without trace": (outputs(5), "no agree(...) left its claim"),
+    "agreement swallowed": (
+        source(5, 'agree(1, [1, 2], claim="a-b")\nagree(1, [1, 2], claim="a-c")'),
+        "is not shown",
+    ),
     "exercise without label": (source(8, "```{exercise}\nDo it.\n```"), "without a :label:"),
     "exercise without solution": (source(9, "text"), "exercise ch7-one has no executable"),
     "open solution": (

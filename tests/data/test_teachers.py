@@ -62,7 +62,7 @@ def test_steep_links_are_resolved():
     assert predict_capacity(teacher(1.0, link="sign")) == math.inf
 
 
-@pytest.mark.false_alarm(2e-3)
+@pytest.mark.false_alarm(1e-4)
 @pytest.mark.parametrize(
     "loss",
     [pytest.param(loss, marks=pytest.mark.slow) for loss in ("logistic", "hinge")] + ["square"],
@@ -78,8 +78,8 @@ def test_fits_approach_the_limit(loss):
     found = 2 * groups[1].mean(0) - groups[0].mean(0)
     error = np.hypot(2 * groups[1].std(0), groups[0].std(0)) / 60**0.5
     expected = np.array([getattr(limit, name) for name in names])
-    assert np.all(np.abs(found - expected) < 4 * error), (found - expected) / error
-    assert np.any(np.abs(found - 1.1 * expected) > 4 * error)
+    assert np.all(np.abs(found - expected) < 4.5 * error), (found - expected) / error
+    assert np.any(np.abs(found - 1.1 * expected) > 4.5 * error)
 
 
 def test_across_the_teacher_nothing_is_learned():

@@ -152,7 +152,7 @@ def test_without_an_intercept_the_conditions_of_the_optimum_hold():
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(1e-3)
+@pytest.mark.false_alarm(1e-4)
 @pytest.mark.parametrize(
     ("law", "alpha", "lam"),
     [(LAW, 8.0, 0.01), (pooled(SparseTokens(10, 3, 3.0, 0.3)), 3.0, 0.05)],
@@ -168,8 +168,8 @@ def test_fits_approach_the_limit(law, alpha, lam):
     found = 2 * groups[1].mean(0) - groups[0].mean(0)
     error = np.hypot(2 * groups[1].std(0) / 10, groups[0].std(0) / 160**0.5)
     expected = np.array([getattr(limit, name) for name in names])
-    assert np.all(np.abs(found - expected) < 4 * error), (found - expected) / error
-    assert np.any(np.abs(found - 1.1 * expected) > 4 * error)
+    assert np.all(np.abs(found - expected) < 4.5 * error), (found - expected) / error
+    assert np.any(np.abs(found - 1.1 * expected) > 4.5 * error)
 
 
 def test_as_many_samples_lie_on_the_margin_as_the_fifth_equation_says():

@@ -65,7 +65,7 @@ def test_unlimited_data_are_a_limit():
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(3e-4)
+@pytest.mark.false_alarm(1e-4)
 @pytest.mark.parametrize(
     ("model", "alpha0", "options", "sign"),
     [
