@@ -35,8 +35,20 @@ _EXACT, _TOP = 12, 6  # groups up to _EXACT tokens are drawn whole, of larger on
 _LEGENDRE = np.polynomial.legendre.leggauss(20)
 _TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
 
-GRID = np.linspace(-13, 13, 4001)
-MASS = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
+
+def normal_grid(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equally spaced points, and weights that make sums means over a standard normal."""
+    mass = np.exp(-(points**2) / 2)
+    return points, mass / mass.sum()
+
+
+def sobol(width: int, bits: int, rng: int | np.random.Generator) -> np.ndarray:
+    """2^bits scrambled Sobol points (2^bits, width), off the walls, so that `ndtri` is finite."""
+    u = qmc.Sobol(width, bits=30, rng=rng).random_base2(bits)
+    return np.clip(u, 2.0**-31, 1 - 2.0**-31)
+
+
+GRID, MASS = normal_grid(np.linspace(-13, 13, 4001))
 
 
 def gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
@@ -72,10 +84,10 @@ def falling_normals(
     counts = signal, noise
     tops = [count if count <= _EXACT else _TOP for count in counts]
     widths = [top + 3 * (top < count) for top, count in zip(tops, counts, strict=True)]
-    u = qmc.Sobol(sum(widths), bits=30, rng=0).random_base2(bits)
+    u = sobol(sum(widths), bits, 0)
     groups, weight = [], np.ones(len(u))
     for count, top, part in zip(counts, tops, np.split(u, widths[:1], axis=1), strict=True):
-        part = np.clip(part, 2.0**-31, 1 - 2.0**-31)
+        part = part.copy()
         if count:
             first = part[:, 0]
             weight = weight * (6 * first * (1 - first))

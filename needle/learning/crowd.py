@@ -24,13 +24,14 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, ndtri
 from scipy.stats import qmc
 
+from ..kit.nodes import normal_grid
+
 Array = np.ndarray
 Bulk = tuple[Array, Array]  # log weights (nodes, bags), and how many tokens each stands for
 EXTREME, SIZE, CIRCLE = 48, 10, 8
 NODE, SHARE = np.polynomial.legendre.leggauss(8)
 WIDTH, LOWEST = 3.0, -7.0  # of the panel next to the extreme tokens, and where the last one ends
-GRID = np.arange(-9.5, 9.51, 0.05)
-MASS = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
+FINE, MASS = normal_grid(np.arange(-9.5, 9.51, 0.05))
 
 
 class _Side:
@@ -119,7 +120,7 @@ class Crowd:
         """The x at which `goal` tokens are kept in the mean over all bags, and their variance."""
 
         def each(x: float) -> list[tuple[int, Array]]:
-            fields = r * GRID
+            fields = r * FINE
             return [(one.tokens, expit(x + r * r * one.signal + fields)) for one in self.sides]
 
         def gap(x: float) -> float:

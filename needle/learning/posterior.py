@@ -31,12 +31,12 @@ from scipy.stats import qmc
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_integer, check_real
+from ..kit.nodes import normal_grid
 from .crowd import SIZE, Crowd
 
 Array = np.ndarray
 STEP = 0.5  # of the trapezoidal rules: their error is exp(−π²/STEP) and less
-GRID = np.arange(-9.5, 9.51, 0.25)
-MASS = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
+COARSE, MASS = normal_grid(np.arange(-9.5, 9.51, 0.25))
 TOP, GROUPS = 48, 12  # straws drawn one by one, and groups of the others
 FAR = 25.0  # strengths beyond which products of weights leave the range of numbers
 STRONGEST = 1e6  # beyond it nothing changes but rounding
@@ -62,9 +62,9 @@ def race(L: int, s: float) -> float:
     r, log_L = math.sqrt(s), math.log(L)
     u = np.arange(s - 9 * r - 5, max(log_L + s / 2, s + 9 * r) + 28, STEP)
     if r < 1:
-        f = _gumbel((u - s)[:, None] - r * GRID) @ MASS
+        f = _gumbel((u - s)[:, None] - r * COARSE) @ MASS
         with np.errstate(over="ignore"):
-            late = -np.expm1(-np.exp(r * GRID - u[:, None])) @ MASS
+            late = -np.expm1(-np.exp(r * COARSE - u[:, None])) @ MASS
     else:
         z = np.arange(-5, max(40, log_L - s / 2 + 30 + 6 * r), STEP)
         kernel, x = _gumbel(z) * STEP, (u[:, None] - z) / r
@@ -79,7 +79,7 @@ def _needle(r: float, t: Array) -> Array:
     """log E sigmoid(t + r g), g ~ N(0, 1)."""
     grid = np.linspace(t.min(), t.max() + 1e-9, 60 + int(5 * np.ptp(t)))
     if r < 1:
-        values = np.exp(log_expit(grid[:, None] + r * GRID)) @ MASS
+        values = np.exp(log_expit(grid[:, None] + r * COARSE)) @ MASS
     else:
         z = np.arange(-60, 40, STEP)
         kernel = np.exp(log_expit(z) + log_expit(-z)) * STEP

@@ -166,9 +166,9 @@ class Tuner:
         cos = self.cosine(theta, share * self.alpha)
         law = attention(self.model(theta), temperature=T, cos=cos, **FINE)
         o = order_parameters(law, (1 - share) * self.alpha, ridge, loss=self.loss)
-        return Recipe(*self.judge(law, o), share, T, ridge, cos, place)
+        return Recipe(*self.judged(law, o), share, T, ridge, cos, place)
 
-    def judge(self, law: FeatureLaw, o: OrderParameters) -> Judged:
+    def judged(self, law: FeatureLaw, o: OrderParameters) -> Judged:
         return judge(predicted_scores(law, o), self.false_alarms)
 
     def twice(self, theta: float, near: Recipe) -> Recipe | None:
@@ -215,4 +215,4 @@ class Tuner:
         (place,) = descend(cached, (0,), (-12,), (12,), (4, 2, 1))
         ridge = _ridge(place) / self.L
         o = order_parameters(law, self.alpha, ridge, loss=self.loss)
-        return Recipe(*self.judge(law, o), 0.0, 0.0, ridge, 0.0)
+        return Recipe(*self.judged(law, o), 0.0, 0.0, ridge, 0.0)

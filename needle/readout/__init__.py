@@ -68,5 +68,6 @@ from .support import support_vectors as support_vectors
 from .transfer import Transfer as Transfer
 from .transfer import predict_transfer as predict_transfer
 from .transfer import simulate_transfer as simulate_transfer
+from .transfer import transferred as transferred
 from .twice import predict_reused_capacity as predict_reused_capacity
 from .twice import simulate_reused_separable as simulate_reused_separable

@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, softmax
-from scipy.stats import qmc
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_flag, check_real
 from ..kit.losses import SMOOTH, get_loss
+from ..kit.nodes import sobol
 from ..kit.records import ConvergenceError
 from ..steps.alignment import predict_alignment
 from ..steps.rule import step_rule
@@ -62,8 +62,7 @@ class Seen(NamedTuple):
 @lru_cache(maxsize=2)
 def _normals(width: int, label: int, points: int) -> Array:
     """2^points Sobol points as standard normals (2^points, width): the slow part of the law."""
-    g = qmc.Sobol(width, bits=30, rng=label + 1).random_base2(points)
-    return ndtri(np.clip(g, 2.0**-31, 1 - 2.0**-31))
+    return ndtri(sobol(width, points, label + 1))
 
 
 def training_law(

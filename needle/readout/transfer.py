@@ -58,7 +58,7 @@ def _excess(scores: Scores, pi: float, shift: float) -> float:
     return float(scores.weight @ ndtr((scores.mean + shift) / scores.sd)) - pi
 
 
-def judge(scores: Scores, bias: float, intercept: str, pi: float) -> Transfer:
+def transferred(scores: Scores, bias: float, intercept: str, pi: float) -> Transfer:
     """Errors of scores that contain `bias`, after the intercept was moved.
 
     "keep" leaves it; "rate" makes the share of yes equal π, which needs no labels; "best" minimises
@@ -138,7 +138,7 @@ def _applied(
     o: OrderParameters, law: FeatureLaw, test: FeatureLaw, fine: bool, intercept: str
 ) -> Transfer:
     scores = test.limit_scores(*o.overlaps(law.cos), o.bias, fine=fine)
-    return judge(scores, o.bias, intercept, test.pi)
+    return transferred(scores, o.bias, intercept, test.pi)
 
 
 def simulate_transfer(
@@ -167,6 +167,6 @@ def simulate_transfer(
     (law, test), d, rng = _checked(law, test), check_integer("d", d, 2), check_rng(rng)
     n = max(1, round(check_real("alpha", alpha, 0, open_low=True) * d))
     fit = fit_readout(*law.sample(n, d, rng), lam, loss=loss)
-    moved = judge(test.scores(fit.w, fit.b, rng), fit.b, intercept, test.pi)
+    moved = transferred(test.scores(fit.w, fit.b, rng), fit.b, intercept, test.pi)
     fresh = test.scores(fit.w, moved.bias, rng)
-    return judge(fresh, moved.bias, "keep", test.pi)
+    return transferred(fresh, moved.bias, "keep", test.pi)

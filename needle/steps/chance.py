@@ -16,11 +16,11 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_integer, check_real
 from ..kit.losses import SMOOTH, get_loss
+from ..kit.nodes import sobol
 from .alignment import indicator_length
 from .rule import step_rule
 
@@ -49,8 +49,7 @@ class Chance:
 
 @lru_cache(maxsize=1)
 def _normals() -> Array:
-    u = qmc.Sobol(4, bits=30, rng=0).random_base2(_POINTS)
-    return np.asarray(ndtri(np.clip(u, 2.0**-31, 1 - 2.0**-31)).T)
+    return np.asarray(ndtri(sobol(4, _POINTS, 0)).T)
 
 
 def imbalance(pi: float, *, loss: str = "logistic", lr_b: float = 0.5) -> float:

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri_exp
-from scipy.stats import qmc
 
 from ..data.tokens import SparseTokens
 from ..kit.losses import SMOOTH, get_loss
+from ..kit.nodes import sobol
 
 Array = np.ndarray
 POWERS = ((0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2))
@@ -88,8 +88,7 @@ def falling_points(u: Array) -> Array:
 
 def sample_cloud(model: SparseTokens, bits: int, seed: int) -> Cloud:
     """2^bits scrambled Sobol points."""
-    u = qmc.Sobol(model.L, bits=30, rng=np.random.default_rng(seed)).random_base2(bits).T
-    u = np.clip(u, 2.0**-31, 1 - 2.0**-31)
+    u = sobol(model.L, bits, np.random.default_rng(seed)).T
     return Cloud(falling_points(u[: model.R]), falling_points(u[model.R :]))
 
 

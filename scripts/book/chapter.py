@@ -18,7 +18,6 @@ KINDS = ("Proof", "Computation", "Experiment", "Modelling", "Method")
 STATUS = re.compile(rf"\s*\*\*Status:\*\* (?P<status>{'|'.join(STATUSES)})[.;]")
 MARK = re.compile(rf"\s*\*(?P<kind>{'|'.join(KINDS)}) · ★{{1,3}} · \d+ min\*[ ]*(?:\n|$)")
 FIGURE_TYPES = ("image/", "application/vnd.jupyter.widget-view+json")
-AGREEMENT_TYPE = "application/vnd.agreement+json"
 DIRECTIVE = re.compile(r"^(?P<fence>[`:]{3,})\{(?P<name>[\w:-]+)\}[ ]*(?P<argument>.*)$", re.M)
 
 

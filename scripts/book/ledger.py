@@ -20,8 +20,8 @@ from scripts.book.chapter import boxes
 from scripts.book.ledger_calibration import calibration
 from scripts.book.run_notebooks import chapters
 from scripts.book.statements import chapter_title
+from utils.agreement_table import MIME
 
-MIME = "application/vnd.agreement+json"
 CLAIMS = Path(__file__).with_name("claims.toml")
 WHOSE = {"paper": "the paper", "classical": "classical", "book": "this book"}
 OF_BOX = {

@@ -13,7 +13,7 @@ import json
 from typing import Any
 
 from scripts.book.run_notebooks import ROOT, chapters
-from scripts.check.false_alarms import MIME
+from utils.agreement_table import MIME
 
 FILE = ROOT / "experiments" / "results" / "agreements.json"
 MADE_OF_ALL = "g-calibration"  # mean and mean square of what is collected

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import nbformat
 
+from scripts.book.chapter import DIRECTIVE as DIRECTIVE  # for `scripts.book.lab`
 from scripts.book.chapter import (
-    AGREEMENT_TYPE,
     STATEMENTS,
     STATUSES,
     Chapter,
@@ -27,8 +27,8 @@ from scripts.book.chapter import (
     mime_types,
     output_text,
 )
-from scripts.book.chapter import DIRECTIVE as DIRECTIVE  # for `scripts.book.lab`
 from scripts.book.run_notebooks import chapters
+from utils.agreement_table import MIME
 
 MAX_LINES, MAX_MEDIAN_LINES, MIN_EXERCISES, MAX_MEGABYTES = 20, 6, 5, 3
 MAX_IMPORT_LINES = 25
@@ -135,8 +135,8 @@ def check_agreement(chapter: Chapter) -> Iterator[str]:
     called = [cell for _, cell in chapter.code if re.search(r"\bagree\(", cell.source)]
     if not called:
         yield "no agree(...): a chapter holds its theory against a simulation"
-    elif not any(AGREEMENT_TYPE in mime_types(cell) for cell in called):
-        yield f"no agree(...) left its claim in the outputs ({AGREEMENT_TYPE})"
+    elif not any(MIME in mime_types(cell) for cell in called):
+        yield f"no agree(...) left its claim in the outputs ({MIME})"
 
 
 def check_results_shown(chapter: Chapter) -> Iterator[str]:

@@ -13,8 +13,8 @@ from io import StringIO
 
 import pytest
 
-from scripts.book.ledger import MIME
 from scripts.book.run_notebooks import ROOT, chapters
+from utils.agreement_table import MIME
 
 ASIDE = ("book", "site", "cluster", "conftest.py", "physics.toml", "__pycache__")
 PLACES = [path for path in sorted((ROOT / "tests").iterdir()) if path.name not in ASIDE]

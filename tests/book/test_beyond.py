@@ -14,7 +14,7 @@ from needle.oracle.separation import oracle_error
 from needle.readout.fit import fit_readout
 from needle.readout.lengths import recipes, rescaled
 from needle.readout.limit import predict_readout
-from needle.readout.transfer import judge, predict_transfer, simulate_transfer
+from needle.readout.transfer import predict_transfer, simulate_transfer, transferred
 from needle.steps import chance
 from needle.steps import rule as steps
 from needle.steps.alignment import predict_alignment, simulate_alignment
@@ -168,7 +168,7 @@ def test_transfer_refuses():
         with pytest.raises(ValueError, match=f"^{name} .* must not be vectorized"):
             predict_transfer(law_, test, 1.0, 0.1)
     with pytest.raises(ValueError, match="intercept = 'no'"):
-        judge(law.scores(np.ones(3), 0.0, np.random.default_rng(0)), 0.0, "no", 0.5)
+        transferred(law.scores(np.ones(3), 0.0, np.random.default_rng(0)), 0.0, "no", 0.5)
 
 
 NOISES = {
