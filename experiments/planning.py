@@ -9,7 +9,7 @@ from scipy.special import ndtr, softmax
 
 from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
-from needle.planning.planner import PlanRow, plan
+from needle.planning import PlanRow, plan
 from needle.readout.fit import fit_readout
 from needle.steps.rates import RATE_W, calibrated_rate
 from needle.steps.rule import two_steps

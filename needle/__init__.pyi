@@ -1,6 +1,7 @@
 __version__: str
 from .bags import NeedleClassifier as NeedleClassifier
 from .bags import estimate as estimate
+from .bags import report as report
 from .data import SparseTokens as SparseTokens
 from .data import attention as attention
 from .data import gaussian_mixture as gaussian_mixture

@@ -1,30 +1,21 @@
-"""Bags of unequal length: one flat array of tokens and where each bag ends; and real bags by name.
+"""Bags of unequal length: one flat array of tokens and where each bag ends; and labels.
 
 A bag is a set of tokens with one label. Sums over the tokens of a bag are `reduceat` over the flat
 array, or products with a sparse matrix of weights: no bag is padded, nothing of the size of the
-tokens is made, and tokens may be sparse themselves (CSR).
+tokens is made, and tokens may be sparse themselves (CSR). Single precision stays single.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from ..kit.checks import check_array, check_choice, check_integer, check_real, check_rng
-
 Array = np.ndarray
-STORED = {"tokens": "<f4", "starts": "<i8", "y": "<i8"}
-SHA256 = {  # of the numbers of each benchmark, one array after the other
-    "musk1": "a2c15aff4a52347627487bd6c323b453c12192414842c9c29a8eee45c9f5cc25",
-    "musk2": "b06c42936ec3b0b227aac8585d9f2d8e863e8da4dfc85430c6b0516131438cc0",
-    "elephant": "336725dfbea3a1eb3766cf8d5604c5f621f20a179986731910d8909e89b4bcda",
-    "protein": "428f1bbb10393cf5a5428f296aa292c1d7676935fc5232670c0053244eee02f9",
-}
+_BLOCK = 2**20  # numbers looked at in one go
 
 
 @dataclass(frozen=True)
@@ -55,6 +46,15 @@ class Bags:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def __getitem__(self, place: Any) -> Any:
+        """The tokens of one bag; or, for a slice, a mask or several numbers, these bags."""
+        if isinstance(place, int | np.integer):
+            k = int(place) + len(self) * (place < 0)
+            if not 0 <= k < len(self):
+                raise IndexError(f"bag {place} of {len(self)}")
+            return self.tokens[self.starts[k] : self.starts[k + 1]]
+        return self.take(place)
+
     @property
     def sizes(self) -> Array:
         """The number of tokens of each bag."""
@@ -75,8 +75,47 @@ class Bags:
 
     def weighted(self, weights: Array) -> Array:
         """Sums of the tokens of each bag with one weight a token (n, d), dense."""
-        rows = csr_array((weights, np.arange(len(weights)), self.starts), (len(self), len(weights)))
-        return (rows @ self.tokens).toarray() if issparse(self.tokens) else rows @ self.tokens
+        shape = len(self), len(weights)
+        if issparse(self.tokens):
+            rows = csr_array((weights, np.arange(shape[1]), self.starts), shape)
+            return (rows @ self.tokens).toarray()
+        found = np.zeros((len(self), self.tokens.shape[1]))
+        for first, last in self.blocks():  # in doubles, whatever the tokens are
+            a, b = self.starts[first], self.starts[last]
+            rows = csr_array(
+                (weights[a:b], np.arange(b - a), self.starts[first : last + 1] - a),
+                (last - first, b - a),
+            )
+            found[first:last] = rows @ self.tokens[a:b]
+        return found
+
+    def along(self, direction: Array) -> Array:
+        """⟨direction, x⟩ of every token (N,), or (N, p) for directions (d, p), in doubles."""
+        if issparse(self.tokens) or self.tokens.dtype == float:
+            return self.tokens @ direction
+        parts = [self.tokens[part] @ direction for part in self.pieces()]
+        return np.concatenate(parts)
+
+    def gathered(self, weights: Array) -> Array:
+        """The sum of all tokens with one weight each (d,), or (d, p) for weights (N, p)."""
+        if issparse(self.tokens) or self.tokens.dtype == float:
+            return self.tokens.T @ weights
+        return sum(self.tokens[part].T @ weights[part] for part in self.pieces())
+
+    def pieces(self) -> Iterator[slice]:
+        """The tokens in pieces of about a million numbers."""
+        N, step = self.tokens.shape[0], max(1, _BLOCK // self.tokens.shape[1])
+        for first in range(0, N, step):
+            yield slice(first, min(first + step, N))
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """First and last + 1 of runs of bags with about a million numbers each."""
+        step, first = max(1, _BLOCK // self.tokens.shape[1]), 0
+        while first < len(self):
+            reach = np.searchsorted(self.starts, self.starts[first] + step, "right") - 1
+            last = max(first + 1, int(reach))
+            yield first, last
+            first = last
 
     def largest(self, values: Array) -> Array:
         """The largest value over each bag."""
@@ -103,119 +142,127 @@ class Bags:
         return Bags(self.tokens[np.concatenate(places)], np.concatenate([[0], np.cumsum(sizes)]))
 
 
-def as_bags(X: object, name: str = "X") -> Bags:
-    """Bags from a list of arrays (L_i, d), an array (n, L, d), or a table (n, d) of lone tokens.
+def as_bags(X: Any, name: str = "X") -> Bags:
+    """Bags from whatever holds one table of tokens (L_i, d) a bag.
 
-    The arrays of a list may be sparse; then the tokens stay so.
+    That is a list, a tuple, an array of objects or a pandas Series of arrays, DataFrames or sparse
+    arrays; an array (n, L, d); a table (n, d) of lone tokens; or `Bags`. Sparse bags stay sparse,
+    and single precision stays single.
 
     >>> as_bags([np.zeros((2, 3)), np.zeros((5, 3))]).sizes.tolist()
     [2, 5]
     >>> as_bags(np.zeros((4, 3))).sizes.tolist()
     [1, 1, 1, 1]
+    >>> as_bags([np.zeros((2, 3)), np.zeros((0, 3))])
+    Traceback (most recent call last):
+    ...
+    ValueError: X[1] of shape (0, 3) is not allowed: a bag must hold at least one token
     """
     if isinstance(X, Bags):
         return X
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        tokens = check_array(name, X, "n", "d")
-        return Bags(tokens, np.arange(len(tokens) + 1))
-    if not isinstance(X, Sequence | np.ndarray) or isinstance(X, str) or len(X) == 0:
+    if isinstance(X, np.ndarray) and X.ndim == 3 and X.dtype != object and X.size:
+        n, L, d = X.shape
+        return Bags(_numbers(name, X.reshape(n * L, d), L), np.arange(n + 1) * L)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object and X.size:
+        return Bags(_numbers(name, X, 1), np.arange(len(X) + 1))
+    if isinstance(X, str | bytes | dict) or not hasattr(X, "__len__") or issparse(X) or not len(X):
         raise ValueError(
             f"{name} of type {type(X).__name__} is not allowed: {name} must be a list of arrays "
             "(L_i, d), an array (n, L, d) or a table (n, d)"
         )
-    if all(issparse(bag) for bag in X):
-        return _sparse_bags(list(X), name)
-    bags = [check_array(f"{name}[{i}]", bag, "L", "d") for i, bag in enumerate(X)]
-    return Bags(np.concatenate(_of_one_width(bags, name)), _starts(bags))
+    bags = list(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    if all(issparse(bag) for bag in bags):
+        parts = [_sparse(f"{name}[{i}]", bag) for i, bag in enumerate(bags)]
+        tokens = csr_array(vstack(_of_one_width(parts, name), format="csr"), dtype=float)
+    else:
+        parts = [_one(f"{name}[{i}]", bag) for i, bag in enumerate(bags)]
+        tokens = np.concatenate(_of_one_width(parts, name))
+    return Bags(tokens, np.concatenate([[0], np.cumsum([bag.shape[0] for bag in parts])]))
 
 
-def _sparse_bags(bags: list, name: str) -> Bags:
-    for i, bag in enumerate(bags):
-        if bag.ndim != 2 or bag.shape[0] == 0 or not np.isfinite(bag.tocsr().data).all():
-            raise ValueError(f"{name}[{i}] is not allowed: bags hold tokens (L, d), all finite")
-    tokens = csr_array(vstack(_of_one_width(bags, name), format="csr"), dtype=float)
-    return Bags(tokens, _starts(bags))
+def as_signs(labels: object, n: int, name: str = "y", least: int = 1) -> tuple[Array, Array]:
+    """Labels of any kind as −1 and +1, and the two labels; the later in order is the positive one.
+
+    >>> as_signs(["sick", "healthy", "sick"], 3)
+    (array([ 1, -1,  1]), array(['healthy', 'sick'], dtype='<U7'))
+    >>> as_signs([0, 0, 0], 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: y = 0 throughout is not allowed: y must hold two labels
+    """
+    y = np.asarray(labels)
+    if y.shape != (n,):
+        raise ValueError(f"{name} of shape {y.shape} is not allowed: {name} must hold {n} labels")
+    lost = [i for i, label in enumerate(y.tolist()) if label is None or label != label]
+    if lost:
+        raise ValueError(f"{name}[{lost[0]}] = {y[lost[0]]} is not allowed: a label is missing")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise ValueError(
+            f"{name} = {classes[0]} throughout is not allowed: {name} must hold two labels"
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            f"{name} with the labels {', '.join(map(str, classes[:4]))}"
+            f"{', …' * (len(classes) > 4)} is not allowed: {name} must hold two labels"
+        )
+    few = int(np.bincount(codes).min())
+    if few < least:
+        raise ValueError(
+            f"{name} with {few} of the rarer label is not allowed: {name} must hold at least "
+            f"{least} of each"
+        )
+    return np.where(codes > 0, 1, -1), classes
 
 
-def _starts(bags: list) -> Array:
-    return np.concatenate([[0], np.cumsum([bag.shape[0] for bag in bags])])
+def _one(name: str, bag: Any) -> Array:
+    try:
+        tokens = np.asarray(bag.toarray() if issparse(bag) else bag)
+    except (TypeError, ValueError):  # ragged, or of no array kind
+        tokens = np.empty(0, dtype=object)
+    if tokens.ndim != 2 or tokens.dtype.kind not in "iufb":
+        what = f"shape {tokens.shape}" if tokens.dtype != object else f"type {type(bag).__name__}"
+        raise ValueError(f"{name} of {what} is not allowed: a bag must be numbers (L, d)")
+    if 0 in tokens.shape:
+        raise ValueError(
+            f"{name} of shape {tokens.shape} is not allowed: a bag must hold at least one token"
+        )
+    return _numbers(name, tokens)
+
+
+def _numbers(name: str, tokens: Array, length: int = 0) -> Array:
+    """Finite floats of single or double precision; a bag is named where all have one `length`."""
+    if tokens.dtype.kind not in "iufb":
+        raise ValueError(f"{name} of {tokens.dtype} is not allowed: {name} must hold numbers")
+    if tokens.dtype not in (np.float32, np.float64):
+        tokens = tokens.astype(np.float32 if tokens.dtype == np.float16 else float)
+    if not np.isfinite([tokens.min(), tokens.max()]).all():
+        row, entry = np.argwhere(~np.isfinite(tokens))[0].tolist()
+        if length:
+            name, row = f"{name}[{row // length}]", row % length
+        found = tokens[~np.isfinite(tokens)][0]
+        raise ValueError(
+            f"{name} with {found} at token {row}, entry {entry}, is not allowed: tokens must be "
+            "finite"
+        )
+    return tokens
+
+
+def _sparse(name: str, bag: Any) -> Any:
+    if bag.ndim != 2 or bag.shape[0] == 0:
+        raise ValueError(
+            f"{name} of shape {bag.shape} is not allowed: a bag must hold at least one token"
+        )
+    if not np.isfinite(bag.tocsr().data).all():
+        raise ValueError(f"{name} is not allowed: tokens must be finite")
+    return bag
 
 
 def _of_one_width(bags: list, name: str) -> list:
-    widths = {bag.shape[1] for bag in bags}
-    if len(widths) > 1:
-        raise ValueError(
-            f"{name} with tokens of {sorted(widths)} entries is not allowed: all tokens must have "
-            "the same number"
-        )
+    for i, bag in enumerate(bags):
+        if bag.shape[1] != bags[0].shape[1]:
+            raise ValueError(
+                f"{name}[{i}] with tokens of {bag.shape[1]} entries is not allowed: all tokens "
+                f"must have the same number, as {name}[0] has {bags[0].shape[1]}"
+            )
     return bags
-
-
-def digits() -> tuple[Array, Array]:
-    """scikit-learn's images of digits, (1797, 64) in units of full ink, and which digit each is."""
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    return data.data / 16, data.target
-
-
-def digit_bags(
-    n: int,
-    L: int,
-    R: int,
-    rng: np.random.Generator,
-    *,
-    needle: int = 0,
-    pi: float = 0.5,
-    rows: Array | None = None,
-) -> tuple[Bags, Array, Array]:
-    """Bags of handwritten digits: positives hide R images of one digit among L, negatives none.
-
-    Images are drawn with replacement: bags share images, but no image carries a label.
-
-    Parameters
-    ----------
-    n, L, R : bags, images a bag, needles a positive bag;  needle : the digit that is the needle
-    pi : probability of a positive bag
-    rows : the images to draw from (default: all 1797), so that training and test share none
-
-    Returns
-    -------
-    bags, labels in {−1, +1} (n,), and for each token whether it is a needle (N,)
-
-    Examples
-    --------
-    >>> bags, y, hidden = digit_bags(6, 20, 2, np.random.default_rng(0))
-    >>> len(bags), bags.tokens.shape, bool((bags.sums(hidden * 1) == np.where(y > 0, 2, 0)).all())
-    (6, (120, 64), True)
-    """
-    n, L = check_integer("n", n, 1), check_integer("L", L, 1)
-    R = check_integer("R", R, 1, L)
-    needle = check_integer("needle", needle, 0, 9)
-    pi, rng = check_real("pi", pi, 0, 1), check_rng(rng)
-    images, names = digits()
-    rows = np.arange(len(images)) if rows is None else np.asarray(rows)
-    straws, needles = rows[names[rows] != needle], rows[names[rows] == needle]
-    y = np.where(rng.random(n) < pi, 1, -1)
-    places = rng.choice(straws, size=(n, L))
-    hidden = (np.argsort(rng.random((n, L)), axis=1) < R) & (y > 0)[:, None]
-    places[hidden] = rng.choice(needles, size=int(hidden.sum()))
-    return Bags(images[places].reshape(n * L, -1), np.arange(n + 1) * L), y, hidden.ravel()
-
-
-def benchmark(name: str) -> tuple[Bags, Array]:
-    """Bags and labels of "musk1", "musk2", "elephant" or "protein", fetched by `make bags`."""
-    check_choice("name", name, tuple(SHA256))
-    path = Path(__file__).resolve().parents[2] / "_vendor" / "bags" / f"{name}.npz"
-    if not path.exists():
-        raise FileNotFoundError(f"the bags {name} are not here: `make bags` fetches them")
-    with np.load(path) as data:
-        parts = [data[part].astype(kind) for part, kind in STORED.items()]
-    found = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
-    if found != SHA256[name]:
-        raise ValueError(
-            f"{path.name} with the sha256 {found} of its numbers is not allowed: delete it, and "
-            "`make bags` fetches it again"
-        )
-    tokens, starts, y = parts
-    return Bags(tokens.astype(float), starts.astype(np.intp)), y

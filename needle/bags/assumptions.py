@@ -7,15 +7,12 @@ Gaussian. Whitening mends the first; the second and third can only be reported.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..kit.checks import check_array, check_labels
-
-Array = np.ndarray
-LARGEST = 1e50  # whose fourth powers are still numbers
+from .arrays import Array, Bags
+from .units import Whitening
 
 
 @dataclass(frozen=True)
@@ -37,62 +34,9 @@ class Assumption:
     words: str
 
 
-def check_bags(bags: object, labels: object) -> tuple[list[Array], Array]:
-    """Bags as a list of float arrays (L_i, d), and their labels, or an error that says what to do.
-
-    >>> bags, y = check_bags(np.zeros((12, 3, 4)), [1, -1] * 6)
-    >>> len(bags), bags[0].shape
-    (12, (3, 4))
-    """
-    if not isinstance(bags, Sequence | np.ndarray) or isinstance(bags, str) or len(bags) == 0:
-        raise ValueError(
-            "bags are not allowed: bags must be an array (n, L, d) or a list of arrays (L_i, d)"
-        )
-    found = [check_array(f"bags[{i}]", bag, "L", "d") for i, bag in enumerate(bags)]
-    d = found[0].shape[1]
-    for i, bag in enumerate(found):
-        if np.abs(bag).max() > LARGEST:
-            raise ValueError(
-                f"bags[{i}] with an entry of size {np.abs(bag).max():g} is not allowed: entries "
-                f"must lie within ±{LARGEST:g}"
-            )
-        if bag.shape[1] != d:
-            raise ValueError(
-                f"bags[{i}] of shape {bag.shape} is not allowed: all tokens must have d = {d} "
-                "entries like those of bags[0]"
-            )
-    y = check_labels("labels", np.asarray(labels), len(found))
-    few = min(int(np.sum(y > 0)), int(np.sum(y < 0)))
-    if few < 6:
-        raise ValueError(
-            f"labels with {few} of the rarer one are not allowed: labels must hold at least 6 of "
-            "each"
-        )
-    return found, y
-
-
-def whiten(bags: Sequence[Array], y: Array) -> tuple[list[Array], Array, Array]:
-    """Bags in units of the negatives' noise, with the eigenvalues and the number of their tokens.
-
-    x → Σ^{−1/2}(x − m) with mean m and covariance Σ of the tokens of negative bags. Σ is shrunk
-    towards its mean eigenvalue by the share d/(d + N), N tokens.
-    """
-    tokens = np.concatenate([bag for bag, label in zip(bags, y, strict=True) if label < 0])
-    mean, N, d = tokens.mean(axis=0), *tokens.shape
-    centered = tokens - mean
-    value, vector = np.linalg.eigh(centered.T @ centered / N)
-    level = float(value.mean())
-    if not level > 0:
-        raise ValueError("bags are not allowed: the tokens of negative bags must vary")
-    shrunk = (N * np.maximum(value, 0) + d * level) / (N + d)
-    root = (vector / np.sqrt(shrunk)) @ vector.T
-    return [(bag - mean) @ root for bag in bags], value, np.array(N)
-
-
-def isotropy(value: Array, N: int) -> Assumption:
+def isotropy(value: Array, N: int, d: int) -> Assumption:
     """The spread of the eigenvalues against that of N isotropic tokens (Marchenko and Pastur)."""
-    d = len(value)
-    spread, edge = float(value.max() / value.mean()), (1 + math.sqrt(d / N)) ** 2
+    spread, edge = float(value.max() * d / value.sum()), (1 + math.sqrt(d / N)) ** 2
     holds = spread < 1.2 * edge
     words = (
         "the tokens of negative bags have the same spread in every direction"
@@ -103,22 +47,43 @@ def isotropy(value: Array, N: int) -> Assumption:
     return Assumption("isotropy", spread, edge, holds, words)
 
 
-def independence(bags: Sequence[Array], y: Array) -> Assumption:
-    """L_i|mean of a negative bag|²/d, 1 for independent tokens: the factor lost in averaging."""
-    means = np.array([bag.mean(axis=0) for bag, label in zip(bags, y, strict=True) if label < 0])
-    sizes = np.array([len(bag) for bag, label in zip(bags, y, strict=True) if label < 0])
-    center = (sizes @ means) / sizes.sum()
-    n, d = means.shape
-    factor = float(sizes @ ((means - center) ** 2).sum(axis=1) / (d * (n - 1)))
-    slack = 0.1 + 4 * math.sqrt(2 / (n * d))
+def independence(bags: Bags, y: Array, white: Whitening, value: Array) -> Assumption:
+    """Scatter of the negative bags' means over that of their tokens: 1 for independent tokens.
+
+        [Σ Lᵢ|z̄ᵢ − z̄|²/(k − 1)] / [Σ |z − z̄ᵢ|²/(N − k)]
+
+    for k negative bags of N whitened tokens, whatever the spectrum of the noise or the shrinkage;
+    1 + Lρ/(1 − ρ) at an intraclass correlation ρ.
+
+    Parameters
+    ----------
+    white, value : the whitening by these very negatives, and the eigenvalues of their covariance
+    """
+    sizes = bags.sizes[y < 0]
+    k, N = len(sizes), int(sizes.sum())
+    between = float(sizes @ (white.rows(bags.means()[y < 0]) ** 2).sum(axis=1))
+    if k < 2 or k == N or not white.trace > between / N:
+        return Assumption("independence", 1.0, 1.0, True, "bags of one token share nothing")
+    factor = (between / (k - 1)) / ((N * white.trace - between) / (N - k))
+    shares = (
+        value / (value + 1e-300)
+        if white.shrinkage == 0
+        else value
+        / ((1 - white.shrinkage) * value + white.shrinkage * value.sum() / len(white.mean))
+    )
+    slack = 0.1 + 4 * math.sqrt(2 * float((shares**2).sum()) / shares.sum() ** 2 / k)
     holds = abs(factor - 1) < slack
     words = "the tokens of a bag are as good as independent"
-    if not holds:
-        shared = "share a common part" if factor > 1 else "keep apart"
+    if factor > 1 and not holds:
         words = (
-            f"the tokens of a bag {shared}: the mean of a bag scatters {factor:.2g} times as much "
-            "as it should; pooling suffers, and a bag acts like one of "
-            f"{np.mean(sizes) / max(factor, 1e-9):.3g} tokens"
+            f"the tokens of a bag share a common part: the mean of a bag scatters {factor:.2g} "
+            "times as much as it should; pooling suffers, and a bag acts like one of "
+            f"{np.mean(sizes) / factor:.3g} tokens"
+        )
+    elif not holds:
+        words = (
+            "the tokens of a bag keep apart, as if each were drawn only once: the mean of a bag "
+            f"scatters {factor:.2g} times as much as it should; pooling gains by it"
         )
     return Assumption("independence", factor, 1.0, holds, words)
 

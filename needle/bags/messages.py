@@ -59,11 +59,11 @@ def message_passing(
     """
     rounds = check_integer("rounds", rounds, 1)
     strength = check_real("height", height, 0, open_low=True)
-    loud, d = bags.take(y > 0), white.root.shape[0]
+    loud, d = bags.take(y > 0), len(white.mean)
     v = np.repeat(1 / loud.sizes, loud.sizes)
     xi, path, positives = np.zeros(d), [], len(loud)
     for _ in range(rounds):
-        b = ((v @ loud.tokens) - v.sum() * white.mean) @ white.root
+        b = white.turned(loud.gathered(v) - v.sum() * white.mean)
         b = b - strength * (v @ (1 - v)) * xi
         length = float(np.linalg.norm(b))
         if not length > 0:

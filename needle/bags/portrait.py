@@ -15,20 +15,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, logsumexp, ndtri
+from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from ..kit.checks import check_integer
 from ..kit.threads import in_one_thread
 from ..planning.planner import Plan, plan
-from .assumptions import Assumption, check_bags, independence, isotropy, tails, whiten
+from .arrays import Array, Bags, as_bags, as_signs
+from .assumptions import Assumption, independence, isotropy, tails
+from .mixture import mixture, mixture_gain
+from .permuted import crossed, labelings, neutral
+from .turn import query
+from .units import moments
 
-Array = np.ndarray
 FOLDS, Z, CLEAR = 5, 1.96, 13.8  # CLEAR: twice the log likelihood ratio, false once in 1000
+LARGEST = 1e50  # whose fourth powers are still numbers
+SHUFFLES, CONTRADICTION = 39, 0.08  # labelings by chance; AUC promised less AUC measured
 
 
 @dataclass(frozen=True)
@@ -65,25 +71,52 @@ class Portrait:
     assumptions: tuple[Assumption, ...] = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)
 
-    def plan(self, *, R: int | None = None, **options: Any) -> Plan:
-        """The plan for such bags. Where θ and R were not separated, say how many needles: `R`.
+    def strengths(self, R: int | None = None) -> tuple[int, list[float]]:
+        """Needles as a whole number, and θ with the ends of its interval for that many.
 
-        Rows: the estimated θ and the ends of its interval.
+        What is known well is θR: where R is rounded, θ makes up for it.
         """
         L = max(2, round(self.L))
-        if R is None and self.R is None:
+        if R is not None:
+            needles = check_integer("R", R, 1, L)
+            ends = [self.delta_interval[0], self.delta, self.delta_interval[1]]
+            return needles, [end * math.sqrt(L) / needles for end in ends]
+        if self.R is None or self.theta is None or self.theta_interval is None:
             raise ValueError(
                 "R = None is not allowed: these bags do not tell θ and R apart, R must be a guess "
                 "of the number of needles"
             )
-        needles = min(L, max(1, round(self.R if R is None else R)))  # type: ignore[arg-type]
-        low, high = (end * math.sqrt(L) / needles for end in self.delta_interval)
-        strengths = [low, self.delta * math.sqrt(L) / needles, high]
-        if self.theta is not None and self.theta_interval is not None and R is None:
-            strengths = [self.theta_interval[0], self.theta, self.theta_interval[1]]
-        kept = sorted({round(theta, 2) for theta in strengths if theta >= 0.01})
+        needles = min(L, max(1, round(self.R)))
+        ends = [self.theta_interval[0], self.theta, self.theta_interval[1]]
+        return needles, [end * self.R / needles for end in ends]
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why a plan for these bags may be wrong: failed assumptions, and rough measurements."""
+        failed = [f"{a.name}: {a.words}" for a in self.assumptions if not a.holds]
+        return (*failed, *(text for text in self.notes if "rough" in text))
+
+    def plan(self, *, R: int | None = None, **options: Any) -> Plan:
+        """The plan for such bags. Where θ and R were not separated, say how many needles: `R`.
+
+        Rows: the estimated θ and the ends of its interval. The plan's warnings hold the portrait's
+        doubts, and say where what was measured on these bags contradicts what is promised.
+        """
+        needles, ends = self.strengths(R)
+        kept = sorted({round(theta, 2) for theta in ends if theta >= 0.01})
         options = {"theta": kept or None, **options}
-        return plan(L=L, R=needles, d=self.d, n=self.n, pi=self.pi, **options)
+        made = plan(L=max(2, round(self.L)), R=needles, d=self.d, n=self.n, pi=self.pi, **options)
+        measured = {"pooled": self.auc, "attention": self.needle_auc}
+        near = min(made.rows, key=lambda row: abs(row.theta - ends[1]))
+        doubts = list(self.doubts)
+        for name, found in measured.items():
+            promise = near.recipes[name].auc
+            if abs(promise - found) > CONTRADICTION:
+                doubts.append(
+                    f"measured on these bags, half of them for the query: AUC {found:.2f} of {name}"
+                    f", promised {promise:.2f}: do not trust the promise, validate instead"
+                )
+        return replace(made, warnings=(*doubts, *made.warnings), measured=measured)
 
     def __str__(self) -> str:
         low, high = self.delta_interval
@@ -104,17 +137,18 @@ class Portrait:
 
 
 @in_one_thread
-def estimate(bags: Sequence[Array] | Array, labels: Sequence[int] | Array) -> Portrait:
+def estimate(bags: object, labels: object) -> Portrait:
     """What labelled bags say about δ, θ, R and the assumptions of the model.
 
-    The intervals are made for bags that keep the assumptions. They are too short where needles are
+    Whatever looks at a bag, a whitening, a direction or a query, was learned from other bags. The
+    intervals are made for bags that keep the assumptions. They are too short where needles are
     lower than about two standard deviations of the noise along the query, and where the negatives
     hold few tokens for their dimension (a note says so).
 
     Parameters
     ----------
-    bags : an array (n, L, d), or a list of n arrays (L_i, d)
-    labels : n labels −1 or +1, at least six of each
+    bags : whatever `as_bags` takes, sparse bags too
+    labels : n labels of two kinds, at least six of each; the later one in order is the positive
 
     Examples
     --------
@@ -126,47 +160,93 @@ def estimate(bags: Sequence[Array] | Array, labels: Sequence[int] | Array) -> Po
     >>> found.separated, round(found.theta), round(found.R)
     (True, 5, 2)
     """
-    raw, y = check_bags(bags, labels)
-    tokens, value, N = whiten(raw, y)
-    means = np.array([bag.mean(axis=0) * math.sqrt(len(bag)) for bag in tokens])
-    L, (n, d), pi = float(np.mean([len(bag) for bag in tokens])), means.shape, float(np.mean(y > 0))
-    auc, error, nu = _pooled_auc(means, y)
+    raw = as_bags(bags, "bags")
+    y, _ = as_signs(labels, len(raw), "labels", least=6)
+    largest = abs(raw.tokens).max()
+    if largest > LARGEST:
+        raise ValueError(
+            f"bags with an entry of size {largest:g} is not allowed: entries must lie within "
+            f"±{LARGEST:g}"
+        )
+    means, d = raw.means(), raw.tokens.shape[1]
+    whole = moments(raw, y)
+    if not whole.level > 0:
+        raise ValueError("bags are not allowed: the tokens of negative bags must vary")
+    L, n, pi, N = (
+        float(raw.sizes.mean()),
+        len(raw),
+        float(np.mean(y > 0)),
+        int(raw.sizes[y < 0].sum()),
+    )
+    auc, error, nu = _pooled_auc(raw, y, means)
     wide = math.hypot(error, _training_error(auc, d, nu))
     ends = [_distance(auc + k * wide, d * nu) for k in (-Z, 0.0, Z)]
 
     half = _folds(y, 2)
-    queries = [_query(tokens, y, half == k) for k in (0, 1)]
-    along = [bag @ queries[1 - k] for bag, k in zip(tokens, half, strict=True)]
-    silent = np.concatenate([h for h, label in zip(along, y, strict=True) if label < 0])
-    center, spread = silent.mean(), silent.std()
-    along = [(h - center) / spread for h in along]
-    loud = np.concatenate([h for h, label in zip(along, y, strict=True) if label > 0])
-    (rho, mu), errors, gain = _mixture(loud)
-    square = float(queries[0] @ queries[1])
-    separated = bool(gain > CLEAR and square > 3 / math.sqrt(d) and rho * len(loud) >= 5)
-    scores = [logsumexp(mu * h) - math.log(len(h)) for h in along]
+    along, square = _heights(raw, y, half, means)
+    silent, loud = along[(y < 0)[raw.owner]], along[(y > 0)[raw.owner]]
+    fit = mixture(loud)
+    separated = bool(fit.gain > CLEAR and square > 3 / math.sqrt(d) and fit.share * len(loud) >= 5)
+    separated = separated and _stands_out(raw, y, half, fit.gain)
+    top = raw.largest(fit.height * along)
+    scores = top + np.log(raw.sums(np.exp(fit.height * along - top[raw.owner])) / raw.sizes)
     assumptions = (
-        isotropy(value, int(N)), independence(tokens, y), tails((silent - center) / spread),
-    )  # fmt: skip
-    notes = _notes(raw, separated, ends, int(N), d)
+        isotropy(whole.value, N, d),
+        independence(raw, y, whole.whitening(), whole.value),
+        tails(silent),
+    )
+    notes = _notes(raw, separated, ends, N, d)
     theta, interval, cosine, R = None, None, None, None
     if separated:
-        cosine, R = math.sqrt(square), rho * L
-        theta = mu / cosine
+        cosine, R = math.sqrt(square), fit.share * L
+        theta = fit.height / cosine
         level = 1 / math.sqrt(2 * len(silent))  # of the noise, the unit of every height
-        relative = math.hypot(errors[1] / mu, level, (1 - square) / math.sqrt(d) / (2 * square))
+        relative = math.hypot(
+            fit.height_error / fit.height, level, (1 - square) / math.sqrt(d) / (2 * square)
+        )
         interval = theta * math.exp(-Z * relative), theta * math.exp(Z * relative)
     return Portrait(
         L, d, n, pi, auc, error, ends[1], (ends[0], ends[2]), separated, theta, interval, R, cosine,
-        _auc(np.array(scores), y)[0], assumptions, notes,
+        _auc(scores, y)[0], assumptions, notes,
     )  # fmt: skip
 
 
-def _notes(
-    raw: Sequence[Array], separated: bool, ends: Sequence[float], N: int, d: int
-) -> tuple[str, ...]:
-    sizes = np.array([len(bag) for bag in raw])
-    notes = []
+def _heights(bags: Bags, y: Array, half: Array, means: Array) -> tuple[Array, float]:
+    """Heights of all tokens along the query of the other half, in units of the negatives' noise
+    there, and the product of the two queries."""
+    along, queries = np.empty(bags.tokens.shape[0]), []
+    for k in (0, 1):
+        weight = (half == k) * 1.0
+        white = moments(bags, y, weight=weight).whitening()
+        queries.append(query(bags, y, white, weight=weight, means=means))
+        if not np.any(queries[-1]):
+            raise ValueError(
+                "bags are not allowed: bags must hold tokens that differ within a bag (attention "
+                "has no direction among lone tokens)"
+            )
+        h = white.heights(bags, queries[-1])
+        silent = h[((half != k) & (y < 0))[bags.owner]]
+        other = (half != k)[bags.owner]
+        along[other] = (h[other] - silent.mean()) / max(float(silent.std()), 1e-300)
+    return along, float(queries[0] @ queries[1])
+
+
+def _stands_out(bags: Bags, y: Array, half: Array, gain: float) -> bool:
+    """Whether no permutation of the labels makes a group of needles stand out as much."""
+    shuffled = labelings(y, half, SHUFFLES, np.random.default_rng(0))[:, 1:]
+    for chosen, heights in crossed(bags, shuffled, half, neutral(bags)):
+        for column, h in zip(shuffled[:, chosen].T, heights.T, strict=True):
+            for k in (0, 1):
+                part = (half == k)[bags.owner]
+                silent = h[part & (column < 0)[bags.owner]]
+                h[part] = (h[part] - silent.mean()) / max(float(silent.std()), 1e-300)
+            if mixture_gain(h[(column > 0)[bags.owner]])[0] >= gain:
+                return False
+    return True
+
+
+def _notes(raw: Bags, separated: bool, ends: Sequence[float], N: int, d: int) -> tuple[str, ...]:
+    sizes, notes = raw.sizes, []
     if not separated:
         notes.append(
             "θ and R could not be told apart: along the query no group of needles stands out"
@@ -192,16 +272,20 @@ def _folds(y: Array, count: int) -> Array:
     return fold
 
 
-def _pooled_auc(means: Array, y: Array) -> tuple[float, float, float]:
-    """AUC of scores by the difference of the means of the other folds, its error, and ν."""
+def _pooled_auc(bags: Bags, y: Array, means: Array) -> tuple[float, float, float]:
+    """AUC of scores by the difference of the means of the other folds, its error, and ν.
+
+    The whitening, too, is that of the other folds.
+    """
     fold, scores, nu = _folds(y, FOLDS), np.empty(len(y)), 0.0
     for k in range(FOLDS):
-        rest = fold != k
-        yes, no = means[rest & (y > 0)], means[rest & (y < 0)]
+        rest, here = fold != k, fold == k
+        white = moments(bags, y, weight=rest * 1.0).whitening()
+        tall = white.rows(means) * np.sqrt(bags.sizes)[:, None]
+        yes, no = tall[rest & (y > 0)], tall[rest & (y < 0)]
         w = yes.mean(axis=0) - no.mean(axis=0)
-        here = fold == k
         middle = w @ (yes.mean(axis=0) + no.mean(axis=0)) / 2
-        scores[here] = (means[here] @ w - middle) / np.linalg.norm(w)
+        scores[here] = (tall[here] @ w - middle) / max(float(np.linalg.norm(w)), 1e-300)
         nu += (1 / len(yes) + 1 / len(no)) / FOLDS
     return *_auc(scores, y), nu
 
@@ -229,54 +313,3 @@ def _training_error(auc: float, d: int, nu: float) -> float:
     delta, D = _distance(auc, d * nu), math.sqrt(2) * float(ndtri(min(max(auc, 0.5), 1 - 1e-9)))
     slope = math.exp(-(D**2) / 4) / math.sqrt(4 * math.pi)
     return slope * delta * math.sqrt(nu / (delta**2 + d * nu))
-
-
-def _query(tokens: Sequence[Array], y: Array, chosen: Array) -> Array:
-    """The direction of the calibrated two steps with small rates, on the chosen bags."""
-    picked = [(bag, label) for bag, label, use in zip(tokens, y, chosen, strict=True) if use]
-    share = float(np.mean([label > 0 for _, label in picked]))
-    w = np.sum([((label > 0) - share) * bag.mean(axis=0) for bag, label in picked], axis=0)
-    q = np.zeros(len(w))
-    for bag, label in picked:
-        t = bag @ w
-        q += ((label > 0) - share) * (t - t.mean()) @ bag / len(bag)
-    if not np.any(q):
-        raise ValueError(
-            "bags are not allowed: bags must hold tokens that differ within a bag (attention has "
-            "no direction among lone tokens)"
-        )
-    return q / np.linalg.norm(q)
-
-
-def _mixture(heights: Array) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """ρ and μ of (1−ρ)N(0,1) + ρN(μ,1), standard errors, and 2 log of the ratio to N(m,1)."""
-    low = min(heights.min(), -5.0) - 0.05
-    cell, count = np.unique(np.floor((heights - low) / 0.05), return_counts=True)  # where any are
-    x = low + 0.05 * (cell + 0.5)
-    mean, total = float(count @ x / count.sum()), float(count.sum())
-
-    def loss(v: Array) -> float:
-        rho, mu = float(expit(v[0])), math.exp(v[1])
-        return -float(count @ np.log1p(rho * np.expm1(np.clip(mu * x - mu**2 / 2, -700, 700))))
-
-    excess = max(float(count @ (x - mean) ** 2) / total - 1, 1e-3)
-    starts = []
-    for mu in {max(excess / max(mean, 1e-6), 0.5), 2.0, 4.0, 8.0}:
-        rho = min(max(mean / mu, 2 / total), 0.9)
-        starts.append(np.array([math.log(rho / (1 - rho)), math.log(min(mu, 50.0))]))
-    best = min(
-        (minimize(loss, v, method="Nelder-Mead", options={"xatol": 1e-4}) for v in starts),
-        key=lambda found: found.fun,
-    )
-    rho, mu = float(expit(best.x[0])), math.exp(best.x[1])
-    step = 1e-3 * np.eye(2)
-    at = lambda a, b: loss(best.x + a * step[0] + b * step[1])  # noqa: E731
-    H = np.array([
-        [at(1, 0) - 2 * best.fun + at(-1, 0), (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / 4],
-        [0.0, at(0, 1) - 2 * best.fun + at(0, -1)],
-    ]) * 1e6  # fmt: skip
-    H[1, 0] = H[0, 1]
-    cov = np.linalg.pinv(H)
-    errors = np.sqrt(np.maximum(np.diag(cov), 0)) * [rho * (1 - rho), mu]
-    gain = 2 * (-best.fun - total * (mean**2) / 2)
-    return (rho, mu), (float(errors[0]), float(errors[1])), gain

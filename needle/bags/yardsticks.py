@@ -164,10 +164,10 @@ def tune(
     """A yardstick with scaling and ridge chosen by validation within these bags.
 
     `scales` are the units and shrinkages of `needle.bags.units` to choose from, learned anew in
-    each fold: from tokens whitened as Ledoit and Wolf say to tokens that are only centered and
-    scaled. Pooling is validated on three thirds, noisy-or and gated attention on one.
+    each fold: from tokens whitened as Ledoit and Wolf say to tokens only centered and scaled.
+    Pooling is validated on three thirds, noisy-or and gated attention on one.
 
-    >>> from needle.bags.arrays import digit_bags
+    >>> from needle.bags.datasets import digit_bags
     >>> bags, y, _ = digit_bags(120, 5, 1, np.random.default_rng(0))
     >>> score = tune("noisy-or", bags, y, np.random.default_rng(1))
     >>> bool(np.mean((score(bags) > 0) == (y > 0)) > 0.9)

@@ -9,10 +9,7 @@ in a sentence what to do. Chapter 12.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,96 +22,12 @@ from ..learning.posterior import STRONGEST, bayes_rates
 from ..readout.scores import Judged
 from ..steps.alignment import predict_alignment
 from ..steps.rates import calibrated_rate, rate_window
+from .answer import LEARNERS, Plan, PlanRow, advise
 from .tuner import LARGEST_REUSE, Recipe, Tuner
-from .words import advise, as_dict, html_table, text_table
 
 __all__ = ["Plan", "PlanRow", "calibrated_rate", "plan", "rate_window"]
 
-LEARNERS = ("pooled", "attention", "twice", "best_possible")
 EVIDENCE = np.concatenate([-np.geomspace(60, 0.5, 16), [0.0], np.geomspace(0.5, 60, 16)])
-
-
-@dataclass(frozen=True)
-class PlanRow:
-    """One signal strength: what each learner reaches, and the recipe behind it.
-
-    Attributes
-    ----------
-    theta : signal strength θ
-    silent : test error of always giving the commoner answer, min(π, 1−π)
-    pooled : of mean pooling with its best ridge, all n bags
-    attention : of two gradient steps and a readout, the data split at the best `share`
-    share, cosine, temperature, ridge : its n₀/n, s_q, sharpness T and λ
-    twice : of the same with all data used for both (None beyond L = 10⁴)
-    twice_cosine, twice_temperature, twice_ridge : its recipe
-    best_possible : of the best learner known, message passing (Chapter 9)
-    auc, recall : for each learner its AUC, and its recall at the plan's rate of false alarms
-    choice : what to use: "pooled", "attention" (data split), "twice", or "none" of them
-    advice : what to do, in a sentence
-    warnings : where the theory behind this row is strained
-    """
-
-    theta: float
-    silent: float
-    pooled: float
-    attention: float
-    share: float
-    cosine: float
-    temperature: float
-    ridge: float
-    twice: float | None
-    twice_cosine: float | None
-    twice_temperature: float | None
-    twice_ridge: float | None
-    best_possible: float
-    auc: Mapping[str, float]
-    recall: Mapping[str, float]
-    choice: str
-    advice: str
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What `plan` returns; it prints as a table, in a terminal and in a notebook.
-
-    Attributes
-    ----------
-    L, R, d, n, pi, loss : the setting
-    rate : the calibrated η_b (for data: that of the data's own share of positives)
-    error : the test error that `needed` asks for
-    false_alarms : the rate of false alarms of `recall`
-    rows : one `PlanRow` for each θ, weakest first
-    warnings : what strains the theory in every row
-    """
-
-    L: int
-    R: int
-    d: int
-    n: int
-    pi: float
-    loss: str
-    rate: float
-    error: float
-    false_alarms: float
-    rows: tuple[PlanRow, ...]
-    warnings: tuple[str, ...]
-    search: Callable[[str], float] = field(repr=False, compare=False)
-
-    @cached_property
-    def needed(self) -> dict[str, float]:
-        """The smallest θ at which each learner reaches `error`; inf where none does."""
-        return {name: self.search(name) for name in LEARNERS}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers and text, for JSON."""
-        return as_dict(self)
-
-    def __repr__(self) -> str:
-        return text_table(self)
-
-    def _repr_html_(self) -> str:
-        return html_table(self)
 
 
 @in_one_thread
@@ -274,32 +187,12 @@ class _Desk:
 
     def row(self, theta: float) -> PlanRow:
         found = {name: self.recipe(name, theta) for name in LEARNERS}
-        split, twice, pooled, best = (
-            found[name] for name in ("attention", "twice", "pooled", "best_possible")
-        )
-        assert split and pooled and best
-        choice, advice = advise(self.silent, pooled, split, twice, best)
         here = {name: recipe for name, recipe in found.items() if recipe}
-        return PlanRow(
-            theta=theta,
-            silent=self.silent,
-            pooled=pooled.error,
-            attention=split.error,
-            share=split.share,
-            cosine=split.cosine,
-            temperature=split.temperature,
-            ridge=split.ridge,
-            twice=twice.error if twice else None,
-            twice_cosine=twice.cosine if twice else None,
-            twice_temperature=twice.temperature if twice else None,
-            twice_ridge=twice.ridge if twice else None,
-            best_possible=best.error,
-            auc={name: recipe.auc for name, recipe in here.items()},
-            recall={name: recipe.recall for name, recipe in here.items()},
-            choice=choice,
-            advice=advice,
-            warnings=self.strained(theta, split),
+        choice, advice = advise(
+            self.silent, here["pooled"], here["attention"], found["twice"], here["best_possible"]
         )
+        warnings = self.strained(theta, here["attention"])
+        return PlanRow(theta, self.silent, here, choice, advice, warnings)
 
     def strained(self, theta: float, split: Recipe) -> tuple[str, ...]:
         """Warnings that depend on θ."""

@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import needle
-from needle.bags.arrays import digit_bags
+from needle.bags.datasets import digit_bags
 from needle.kit.threads import in_one_thread, one_thread
 
 MODEL = needle.SparseTokens(10, 1, 3.0, 0.5)

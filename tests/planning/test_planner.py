@@ -10,10 +10,12 @@ import pytest
 from needle import __main__ as command
 from needle.data.tokens import SparseTokens
 from needle.learning.limit import predict_learning
-from needle.planning.planner import LEARNERS, calibrated_rate, plan
+from needle.planning import planner
+from needle.planning.answer import GROUPS, LEARNERS, advise, percent
+from needle.planning.planner import plan
 from needle.planning.tuner import RATE_W, Recipe
-from needle.planning.words import HEADER, advise, number
 from needle.readout.fit import fit_readout
+from needle.steps.rates import calibrated_rate
 from needle.steps.rule import two_steps
 from utils.agreement import AgreementError, agree
 
@@ -52,7 +54,7 @@ def test_the_range_brackets_success(made):
 
 
 @pytest.mark.slow
-def test_the_best_learner_is_that_of_chapter_7(made):
+def test_the_best_learner_is_that_of_the_learning_curve(made):
     row = made.rows[3]
     best = predict_learning(SparseTokens(20, 2, row.theta, 0.3), 3.0)
     assert row.best_possible == pytest.approx(best.test_error, rel=1e-9)
@@ -141,7 +143,7 @@ def test_it_prints_the_same_everywhere(made, capsys, monkeypatch):
         asked.update(options)
         return made
 
-    monkeypatch.setattr(command, "plan", recorded)
+    monkeypatch.setattr(planner, "plan", recorded)
     arguments = [word for name, value in SMALL.items() for word in (f"--{name}", str(value))]
     arguments = ["plan", *arguments, "--theta", "3.5", "4.5"]
     assert command.main(arguments) == 0
@@ -153,9 +155,11 @@ def test_it_prints_the_same_everywhere(made, capsys, monkeypatch):
         "false_alarms": 0.05,
     }  # fmt: skip
     text, html = repr(made), made._repr_html_()
-    assert max(map(len, text.splitlines()[3:6])) <= 100
-    for word in (*HEADER, number(made.rows[1].twice)):
+    assert max(map(len, text.splitlines())) <= 80
+    heads = [word for group, names in GROUPS for word in (group, *names)]
+    for word in (*heads, percent(made.rows[1].twice)):
         assert word in text and word in html
+    assert text.index("Use attention") < text.index("averaging")  # advice first
 
 
 @pytest.mark.slow
@@ -165,7 +169,7 @@ def test_what_is_out_of_reach_is_said_and_is_no_number(made):
     found = json.loads(json.dumps(far.as_dict(), allow_nan=False))["needed"]
     assert found["pooled"] is None and found["twice"] is None
     assert found["attention"] == pytest.approx(made.needed["attention"])
-    assert "pooled out of reach, attention" in repr(far)
+    assert "averaging out of reach, attention" in repr(far)
 
 
 def test_the_command_refuses_with_the_usual_error(capsys):

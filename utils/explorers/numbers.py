@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from needle.data.classifiers import attention, pooled
 from needle.data.tokens import SparseTokens
-from needle.planning.planner import Plan, PlanRow, plan
+from needle.planning import Plan, PlanRow, plan
 from needle.planning.tuner import FINE
 from needle.readout.capacity import predict_capacity
 from needle.steps.rates import calibrated_cosine

@@ -1,0 +1,285 @@
+"""Does attention pay on my bags, or is the mean enough, and how sure is that?
+
+`report(bags, y)` measures pooling, attention, their rivals and bag size alone on the same folds,
+everything learned inside; says by permutation whether there is anything; counts needles; looks for
+leaks; and promises only what planted needles on held-out bags bear out. Chapter 13.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from ..kit.checks import check_integer
+from ..kit.threads import in_one_thread
+from .arrays import Array, Bags, as_bags, as_signs
+from .assumptions import independence
+from .chance import Needles, Signal, evidence
+from .classifier import NeedleClassifier
+from .folds import auc, blocks, checked_groups
+from .leaks import MUCH, shared_tokens, size_rows
+from .logistic import readouts
+from .nested import FOLDS, RIDGES, SCALES, TAUS, Repetition, nested
+from .planting import longer_error, needle_chances, planted_error
+from .resampling import over_folds
+from .units import moments
+from .verdict import Measured, Report
+from .yardsticks import tune
+
+REPETITIONS, LEAST = 3, 6
+MARGIN = 0.02  # of error: a gain below it is not worth a query
+DEPENDENT = 1.5  # independence from which on a promise is withheld
+LARGE = 2e7  # numbers in all tokens, beyond which slow rivals are left out
+RIVALS = {"max": "max", "noisy_or": "noisy-or", "gated": "gated"}
+
+
+@in_one_thread
+def report(
+    bags: Any, y: Any, *, groups: Any = None, random_state: int = 0, verbose: bool = False
+) -> Report:
+    """An honest answer on one's own bags.
+
+    Parameters
+    ----------
+    bags : whatever `as_bags` takes: a list of arrays (L_i, d), an array (n, L, d), sparse bags
+    y : two labels, at least six bags of each; the later one in order is the positive
+    groups : one for each bag, such as the patient: no group is on both sides of a fold
+    random_state : seed of all folds and permutations: the same seed gives the same report
+    verbose : whether progress is shown
+
+    Examples
+    --------
+    >>> from needle.bags.datasets import digit_bags
+    >>> bags, y, _ = digit_bags(120, 10, 1, np.random.default_rng(0))
+    >>> found = report(bags, y)
+    >>> found.advice
+    'Attention pays: ...'
+    """
+    start, found = time.perf_counter(), as_bags(bags, "bags")
+    signs, _ = as_signs(y, len(found), "y", least=LEAST)
+    of = checked_groups(groups, len(found))
+    rng = np.random.default_rng(check_integer("random_state", random_state, 0))
+    count = FOLDS if of is None else min(FOLDS, int(of.max()) + 1)
+    if count < 3:
+        raise ValueError("groups are not allowed: groups must name at least three groups")
+    total = REPETITIONS * (count * (count - 1) // 2 + count) + 2 + count
+    with tqdm(total=total, disable=not verbose, file=sys.stderr, leave=False) as bar:
+        cuts = [blocks(signs, count, rng, of) for _ in range(REPETITIONS)]
+        clock = time.perf_counter()
+        runs = [nested(found, signs, cut, tick=bar.update) for cut in cuts]
+        spent = (time.perf_counter() - clock) / 2
+        measured = {
+            name: _measured(signs, cuts, [run.scores[name] for run in runs], spent)
+            for name in ("pooled", "needle")
+        }
+        measured |= _rivals(found, signs, cuts, rng, bar.update)
+        signal, needles = evidence(found, signs, rng, of)
+        bar.update()
+        factor = _independence(found, signs)
+        promised, withheld, longer = _promises(found, signs, runs[0], needles, factor, rng)
+        model = _model(runs, int(random_state)).fit(found, signs if y is None else np.asarray(y))
+        bar.update()
+    gap = _difference(signs, cuts, runs)
+    shared = shared_tokens(found, of)
+    warned = _warnings(found, signs, measured, signal, factor, shared, needles)
+    return Report(
+        len(found), float(found.sizes.mean()), found.tokens.shape[1], float(np.mean(signs > 0)),
+        measured, gap, signal, needles, factor, promised, withheld, longer,
+        _advice(measured, gap, signal, shared), warned, model, time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def _fold_errors(y: Array, block: Array, scores: Array) -> list[float]:
+    wrong = (scores > 0) != (y > 0)
+    return [float(wrong[block == a].mean()) for a in np.unique(block)]
+
+
+def _measured(y: Array, cuts: list[Array], scores: list[Array], seconds: float) -> Measured:
+    """Error with its interval, and AUC, over all folds of all repetitions."""
+    errors = [e for cut, s in zip(cuts, scores, strict=False) for e in _fold_errors(y, cut, s)]
+    folds = int(cuts[0].max()) + 1
+    made = over_folds(errors, folds=folds)
+    few = 1 - 0.05 ** (1 / len(y))  # what no error among n bags still allows
+    chance = (made.mean * len(y) + 1) / (len(y) + 2)  # bags as many coins: never surer than that
+    reach = max(made.high - made.mean, 1.96 * (chance * (1 - chance) / len(y)) ** 0.5)
+    low, high = max(0.0, made.mean - reach), min(1.0, made.mean + reach)
+    areas = [
+        auc(s[cut == a], y[cut == a])
+        for cut, s in zip(cuts, scores, strict=False)
+        for a in np.unique(cut)
+        if len(np.unique(y[cut == a])) == 2
+    ]
+    area = float(np.mean(areas)) if areas else 0.5
+    return Measured(area, made.mean, (low, max(high, few)), seconds)
+
+
+def _difference(
+    y: Array, cuts: list[Array], runs: list[Repetition]
+) -> tuple[float, tuple[float, float]]:
+    gaps = []
+    for cut, run in zip(cuts, runs, strict=True):
+        pooled, needle = (_fold_errors(y, cut, run.scores[k]) for k in ("pooled", "needle"))
+        gaps += [b - a for a, b in zip(pooled, needle, strict=True)]
+    made = over_folds(gaps, folds=int(cuts[0].max()) + 1)
+    return made.mean, (made.low, made.high)
+
+
+def _rivals(
+    bags: Bags, y: Array, cuts: list[Array], rng: np.random.Generator, tick: Callable[[], Any]
+) -> dict[str, Measured]:
+    """Bag size on all cuts, the others on the first, each tuned within its training bags."""
+    rows, scores = size_rows(bags), []
+    clock = time.perf_counter()
+    for cut in cuts:
+        held = np.empty(len(y))
+        for a in np.unique(cut):
+            [line] = readouts(rows[cut != a], y[cut != a], [1e-3])
+            held[cut == a] = line(rows[cut == a])
+        scores.append(held)
+    found = {"size": _measured(y, cuts, scores, time.perf_counter() - clock)}
+    slow = bags.tokens.shape[0] * bags.tokens.shape[1] > LARGE
+    names = {} if slow else RIVALS
+    cut, spent = cuts[0], dict.fromkeys(names, 0.0)
+    held_out = {name: np.empty(len(y)) for name in names}
+    for a in np.unique(cut):
+        seen, unseen = bags.take(cut != a), bags.take(cut == a)
+        for name, method in names.items():
+            clock = time.perf_counter()
+            scales = [("own", 1.0), ("own", None)][: 1 + (name == "noisy_or")]
+            score = tune(method, seen, y[cut != a], rng, scales=scales)
+            held_out[name][cut == a] = score(unseen)
+            spent[name] += time.perf_counter() - clock
+        tick()
+    for name, held in held_out.items():
+        found[name] = _measured(y, [cut], [held], spent[name])
+    return found
+
+
+def _independence(bags: Bags, y: Array) -> float:
+    found = moments(bags, y)
+    if not found.level > 0:
+        return 1.0
+    return independence(bags, y, found.whitening(), found.value).value
+
+
+def _promises(
+    bags: Bags, y: Array, run: Repetition, needles: Needles, factor: float,
+    rng: np.random.Generator,
+) -> tuple[dict[str, float | None], str, dict[int, tuple[float, float]]]:  # fmt: skip
+    """Errors of planted needles, or why there are none; and errors on longer bags."""
+    names, why = ("pooled", "needle"), []
+    if not needles.told:
+        why.append("the number of needles is no clearer than with shuffled labels")
+    if factor > DEPENDENT:
+        why.append(f"tokens of a bag belong together (independence {factor:.2g} > {DEPENDENT:g})")
+    promised: dict[str, float | None] = dict.fromkeys(names)
+    if not why:
+        chances = needle_chances(bags, y, run.block, run.models["attend"], needles.found)
+        for name in names:
+            promised[name] = planted_error(
+                bags, y, run.block, run.models[name], chances, needles.found, rng
+            )
+    longer = {}
+    if factor <= DEPENDENT:
+        for times in (2, 4):
+            pair = [longer_error(bags, y, run.block, run.models[k], times, rng) for k in names]
+            if pair[0] is not None and pair[1] is not None:
+                longer[times] = pair[0], pair[1]
+    return promised, " and ".join(why), longer
+
+
+def _model(runs: list[Repetition], seed: int) -> NeedleClassifier:
+    """The choice that validated best over all inner folds, to be learned from all bags."""
+    losses = np.sum([run.losses for run in runs], axis=0)
+    r, i, j = np.unravel_index(int(np.argmin(losses)), losses.shape)
+    units, rho = SCALES[r]
+    return NeedleClassifier(
+        sharpness=TAUS[i], ridge=RIDGES[j], shrinkage=rho, units=units, random_state=seed
+    )
+
+
+def _warnings(
+    bags: Bags, y: Array, measured: dict[str, Measured], signal: Signal, factor: float,
+    shared: float, needles: Needles,
+) -> list[str]:  # fmt: skip
+    """The worst first."""
+    told = []
+    if shared > MUCH:
+        told.append(
+            f"leak: {shared:.0%} of the tokens stand in several bags, so that bags held out are "
+            "not new: every number here is too good; make folds by what the bags share (groups)"
+        )
+    size = measured["size"].auc
+    if size > 0.65:
+        told.append(
+            f"leak: the size of a bag alone has an AUC of {size:.2f}; ask whether it will in use"
+        )
+    if signal.each["attention"] > 0.98:
+        told.append(
+            f"attention alone has an AUC of {signal.auc['attention']:.2f}, below what chance "
+            "gives: the query points away from the positives"
+        )
+    if factor > DEPENDENT:
+        told.append(
+            f"the tokens of a bag belong together: its mean scatters {factor:.2g} times as much as "
+            "that of independent tokens; the book's theory does not hold here"
+        )
+    silent, d = int(bags.sizes[y < 0].sum()), bags.tokens.shape[1]
+    if silent < 10 * d:
+        told.append(f"only {silent} tokens of negatives in {d} dimensions: whitening is rough")
+    if min((y > 0).sum(), (y < 0).sum()) < 20:
+        told.append(
+            f"only {min((y > 0).sum(), (y < 0).sum())} bags of the rarer label: expect scatter"
+        )
+    share = float(np.mean(y > 0))
+    if min(share, 1 - share) < 0.15:
+        told.append("the labels are far from even: judge by AUC, the error is near the base rate")
+    if "gated" not in measured:
+        told.append("the bags are large: max pooling, noisy-or and gated attention were left out")
+    return told
+
+
+def _advice(
+    measured: dict[str, Measured], gap: tuple[float, tuple[float, float]], signal: Signal,
+    shared: float,
+) -> str:  # fmt: skip
+    """One sentence."""
+    pooled, needle = measured["pooled"], measured["needle"]
+    if signal.pvalue > 0.05:
+        return (
+            f"Nothing found: permuted labels do as well as these (p = {signal.pvalue:.2f}); get "
+            "more bags, or better tokens, before any classifier."
+        )
+    low, high = gap[1]
+    if high < 0:
+        said = (
+            f"Attention pays: its error is {100 * needle.error:.1f} % against "
+            f"{100 * pooled.error:.1f} % of averaging, {-100 * high:.1f} to {-100 * low:.1f} "
+            "points less"
+        )
+    elif low > -MARGIN:
+        said = (
+            f"The mean is enough: averaging has an error of {100 * pooled.error:.1f} %, and "
+            f"attention takes off less than {100 * MARGIN:.0f} points"
+        )
+    else:
+        said = (
+            f"Cannot tell: averaging has an error of {100 * pooled.error:.1f} %, attention "
+            f"{100 * needle.error:.1f} %, and the difference may be anything from "
+            f"{100 * low:+.1f} to {100 * high:+.1f} points"
+        )
+    others = {
+        name: one for name, one in measured.items() if name not in ("pooled", "needle", "size")
+    }
+    if others:
+        name = min(others, key=lambda key: others[key].interval[1])
+        if others[name].interval[1] < min(pooled.interval[0], needle.interval[0]):
+            said += f"; {name.replace('_', '-')} does better still"
+    if shared > MUCH:
+        said += "; but bags share tokens, so trust none of this before folds keep them apart"
+    return said + "."
