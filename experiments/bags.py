@@ -207,3 +207,28 @@ def benchmark_report(name: str, rng: np.random.Generator) -> dict[str, float]:
         found[f"promised_{learner}"] = -1.0 if promise is None else promise
     found["leaks"] = float(sum(text.startswith("leak") for text in made.warnings))
     return found
+
+
+def benchmark_portrait(name: str, rng: np.random.Generator) -> dict[str, float]:
+    """What `estimate` and `plan` say of a benchmark before training; nothing is drawn."""
+    bags, y = benchmark(name)
+    tokens = bags.tokens[:, bags.tokens.std(axis=0) > 0]  # entries that never vary say nothing
+    tokens = tokens / tokens.std(axis=0)
+    portrait = estimate(bags.mapped(tokens), y)
+    theta = max(portrait.delta * np.sqrt(portrait.L), 0.5)
+    [row] = portrait.plan(R=1, theta=theta).rows
+    facts = {a.name: a.value for a in portrait.assumptions}
+    return facts | {
+        "L": portrait.L,
+        "d": portrait.d,
+        "n": portrait.n,
+        "pi": portrait.pi,
+        "delta": portrait.delta,
+        "delta_low": portrait.delta_interval[0],
+        "delta_high": portrait.delta_interval[1],
+        "separated": float(portrait.separated),
+        "said_mean": row.pooled,
+        "said_needle": row.attention if row.twice is None else row.twice,
+        "said_mean_auc": row.auc["pooled"],
+        "said_needle_auc": row.auc["attention" if row.twice is None else "twice"],
+    }

@@ -105,7 +105,7 @@ def fitted(
     q = query(bags, y, white, weight=weight, means=means)
     rows = np.flatnonzero(weight > 0)
     raw = means[rows] if tau == 0 else bags.attended(tau * white.heights(bags, q))[rows]
-    [line] = readouts(white.rows(raw), y[rows], [lam], weight=weight[rows])
+    [line] = readouts(white.rows(raw), y[rows], [lam], weight=weight[rows], exact=False)
     return _plain(white, q, tau, line, choice)
 
 

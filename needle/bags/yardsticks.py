@@ -28,6 +28,7 @@ from ..kit.losses import get_loss
 from ..kit.threads import in_one_thread
 from ..readout.fit import fit_readout
 from .arrays import Array, Bags
+from .logistic import Line, readouts
 from .units import Whitening, moments
 
 POOLS: dict[str, Callable[[Bags], Array]] = {
@@ -41,8 +42,12 @@ Score = Callable[[Bags], Array]
 def fit_pooling(bags: Bags, y: Array, lam: float, *, pool: str = "mean") -> Score:
     """Logistic regression on pooled tokens; returns the function that scores bags."""
     pooled = POOLS[check_choice("pool", pool, tuple(POOLS))]
-    fit = fit_readout(pooled(bags), y, check_real("lam", lam, 0))
-    return lambda unseen: pooled(unseen) @ fit.w + fit.b
+    if check_real("lam", lam, 0) > 0:  # entries may have any units: preconditioned
+        [line] = readouts(pooled(bags), y, [lam], exact=False)
+    else:
+        fit = fit_readout(pooled(bags), y, lam)
+        line = Line(fit.w, fit.b)
+    return lambda unseen: line(pooled(unseen))
 
 
 def noisy_or(parameters: Array, bags: Bags, y: Array, lam: float) -> tuple[float, Array]:
