@@ -7,7 +7,12 @@ import numpy as np
 from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
 from needle.data.law import FeatureLaw
 from needle.data.tokens import SparseTokens
-from needle.readout.capacity import predict_capacity, predict_capacity_width, simulate_capacity
+from needle.readout.capacity import (
+    predict_capacity,
+    predict_capacity_width,
+    simulate_capacity,
+    simulate_repair,
+)
 from needle.readout.fit import simulate_readout
 from needle.readout.margin import simulate_margin
 
@@ -48,6 +53,14 @@ def thresholds(classifier: str, d: int, sets: int, rng: np.random.Generator) -> 
     for x in SCALED:
         found[f"x {x:.1f}"] = float(np.mean(last >= capacity + x * width / d**0.5))
     return found
+
+
+def repairs(classifier: str, d: int, draws: int, rng: np.random.Generator) -> Numbers:
+    """σ² from the variance of least repairs at the capacity, unbiased, over a batch of draws."""
+    law, capacity, _ = known(classifier)
+    n = round(capacity * d)
+    total = np.array([simulate_repair(law, n, rng) for _ in range(draws)])
+    return {"squared width": float(capacity**3 * total.var(ddof=1) / n - 2 * capacity**2)}
 
 
 def elsewhere(
