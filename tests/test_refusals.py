@@ -341,7 +341,15 @@ INNER = {
     *("hinge_envelope", "support_vectors"),
     *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
-    *("bayes_risk", "soft_risk", "excess_risk", "log_symmetric", "sample_straws", "sample_bags"),
+    *(
+        "bayes_risk",
+        "soft_risk",
+        "short_risk",
+        "excess_risk",
+        "log_symmetric",
+        "sample_straws",
+        "sample_bags",
+    ),
     *("log_between", "log_mean", "record", "check_rule"),
     *("look_again", "learn_with_norms", "error_with_norms", "two_layers"),
     *(

@@ -30,6 +30,7 @@ from .limit import KINDS, check_rule
 from .limit import critical_theta as critical_theta
 from .limit import predict_error as predict_error
 from .rules import OracleError, averaged, cross_fit, largest_token, pool, two_gaussians
+from .short import LONGEST, SHARPEST, short_risk
 from .soft import soft_risk
 
 BLOCK = 10_000
@@ -122,8 +123,8 @@ def oracle_error(
 
     The others are Monte Carlo over `trials` bags of noise; pass `noise` from `sample_noise` instead
     of `rng` to compare kinds, θ, τ or π on the same bags. With `rng` and up to FEW needles, errors
-    and shares of positives below RARE, and L beyond 10¹⁵, are left to `bayes_risk` and `soft_risk`,
-    which draw typical bags and integrate what is rare: good to 1 or 2 % up to L = 10³⁰⁰.
+    and shares of positives below RARE, and L beyond 10¹⁵, are left to `bayes_risk`, `short_risk`
+    and `soft_risk`, which integrate what is rare: good to 1 or 2 % up to L = 10³⁰⁰.
 
     >>> model = SparseTokens(L=10**4, R=1, theta=4.29, pi=0.5)
     >>> round(float(oracle_error("pooled", model)), 4)
@@ -148,6 +149,8 @@ def oracle_error(
         L, R, theta, pi = float(model.L), model.R, model.theta, model.pi
         if kind == "bayes":
             return bayes_risk(L, R, theta, pi, rng, trials)
+        if _short(model, tau):
+            return short_risk(L, R, theta, pi, tau)
         return soft_risk(L, R, theta, pi, tau, rng, trials)
     return _drawn(kind, model, tau, phi, rng, trials)
 
@@ -168,12 +171,18 @@ def _drawn(
     return _sampled(kind, model, tau, phi, sample_noise(model.L, model.R, trials, rng))
 
 
+def _short(model: SparseTokens, tau: float | None) -> bool:
+    """Can the error of attention be summed on a lattice?"""
+    return model.L <= LONGEST and (tau is None or tau <= SHARPEST * critical_theta(model.L))
+
+
 def _rare(
     kind: str, model: SparseTokens, tau: float | None, rng: np.random.Generator
 ) -> bool:  # fmt: skip
     """Are errors, positives or lengths beyond bags that are drawn as they come, and needles few?"""
     L, R, theta, pi = float(model.L), model.R, model.theta, model.pi
-    if R > FEW or R == L or kind == "elementwise":
+    short = kind == "attention" and _short(model, tau)
+    if kind == "elementwise" or (not short and (R > FEW or R == L)):
         return False
     common = min(pi, 1 - pi)
     if L > 1e15 or common < RARE:

@@ -19,6 +19,7 @@ from needle.oracle.excess import excess_risk
 from needle.oracle.exponents import detection_exponent
 from needle.oracle.rules import largest_token, two_gaussians
 from needle.oracle.separation import oracle_error
+from needle.oracle.short import Tokens, short_risk
 from needle.oracle.soft import Sharp, sample_bags, soft_risk
 from needle.oracle.straws import log_between, sample_straws
 
@@ -132,6 +133,24 @@ def test_false_alarms_and_misses_are_those_of_literal_tokens(L, R, theta, tau, t
         assert abs(z) < Z and error < 0.06 * shares.mean()
 
 
+@pytest.mark.false_alarm(5.6e-5)
+@pytest.mark.parametrize(
+    ("L", "R", "theta", "tau", "t"),
+    [(1000, 1, 5.0, 2.0, 2.4), (1000, 10, 3.5, 1.0, 1.22), (10, 4, 3.0, 0.5, 1.2),
+     (1000, 4, 4.5, 2.9, 3.2), (10**6, 4, 6.8, 1.8, 2.0)],
+)  # fmt: skip
+def test_a_sum_on_a_lattice_is_the_mean_over_typical_bags(L, R, theta, tau, t):
+    """Two roads to P₋(Y > 0) and P₊(Y ≤ 0) that share nothing but y."""
+    tokens = Tokens(L, R, theta, tau)
+    bags = Sharp(sample_bags(L, R, theta, 0.5, 20_000, rng(16)), tau)
+    for exact, log_shares in (
+        (tokens.log_alarm(t), bags.log_alarm(t - tau)),
+        (tokens.log_miss(t), bags.log_miss(t - tau)),
+    ):
+        z, off = z_of(math.exp(exact), 0.0, np.exp(log_shares))
+        assert abs(z) < Z and abs(off) > 2.5
+
+
 @pytest.mark.parametrize(("R", "gamma"), [(1, 0.0), (2, 0.0), (2, 0.5), (4, 0.0)])
 def test_frozen_attention_is_the_largest_token_at_any_length(R, gamma):
     """At τ = 2√(2 log L) and L = 10²⁰⁰, errors down to 10⁻¹⁷⁰."""
@@ -154,11 +173,10 @@ def test_soft_attention_has_the_exponent_of_its_bulk():
     assert 0.98 * e < slope < 1.03 * e
 
 
-def test_attention_at_no_sharpness_is_averaging():
-    for theta in (12.0, 20.0):
-        exact = two_gaussians(theta * 10 / math.sqrt(1000), 0.5).error
-        found = soft_risk(1000, 10, theta, 0.5, 1e-3, rng(9))
-        assert abs(found.error - exact) < max(Z * found.standard_error, 0.2 * exact)
+def test_attention_at_next_to_no_sharpness_is_averaging():
+    for theta, pi in ((12.0, 0.5), (20.0, 1e-8)):
+        exact = two_gaussians(theta * 10 / math.sqrt(1000), pi).error
+        assert short_risk(1000, 10, theta, pi, 1e-6).error == pytest.approx(exact, rel=2e-3)
 
 
 # ----------------------------------------------------------------------------- the excess rule
