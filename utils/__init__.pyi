@@ -15,3 +15,4 @@ from .figures import simulation as simulation
 from .figures import theory as theory
 from .results import agreements as agreements
 from .results import stored as stored
+from .tables import small_table as small_table

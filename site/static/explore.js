@@ -8,6 +8,10 @@
     style.rel = "stylesheet";
     style.href = new URL("explore.css", base);
     document.head.append(style);
-    import(new URL("site.mjs", base)).then(({ start }) => start(places));
+    const moments = [...places].filter((place) => place.dataset.explorer.startsWith("moment-"));
+    const others = [...places].filter((place) => !moments.includes(place));
+    for (const [module, its] of [["moments", moments], ["site", others]]) {
+      if (its.length) import(new URL(`${module}.mjs`, base)).then(({ start }) => start(its));
+    }
   });
 })();

@@ -196,7 +196,7 @@ def test_nothing_third_party_is_committed() -> None:
 def test_one_address_of_the_repository() -> None:
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["repository-code"] == url
-    for name in ("README.md", "intro.md"):
+    for name in ("README.md", "intro.md", "site/about.md"):
         found = re.findall(r"https://github\.com/[\w-]+/[\w-]+", (ROOT / name).read_text())
         assert set(found) <= {url}
 
@@ -224,7 +224,7 @@ def test_links_of_the_pages_beside_the_book_lead_somewhere(name: str) -> None:
 def test_make_knows_every_target_that_is_written_about() -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([\w-]+):", makefile, re.M))
-    for name in ("README.md", "CONTRIBUTING.md", "intro.md", *run_tests.WORKFLOWS):
+    for name in ("README.md", "CONTRIBUTING.md", "site/about.md", *run_tests.WORKFLOWS):
         text = (ROOT / name).read_text()
         written = re.findall(r"(?:^|`|: )(?:\w+=\S+ )?make ([\w-]+)", text, re.M)
         assert set(written) <= targets

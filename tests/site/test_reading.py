@@ -118,3 +118,18 @@ def test_paper_has_the_chosen_mode(chromium: Any, host: str) -> None:
             page.evaluate("mode => window.book.read(mode)", mode)
             pages[mode] = len(PdfReader(BytesIO(page.pdf(format="A4"))).pages)
         assert pages["reading"] < PAGES_OF_PAPER * pages["code"], pages
+
+
+FIRST = """() => {
+    const all = document.querySelectorAll('article :is(figure.book-figure, [data-explorer])');
+    return all.length ? all[0].getBoundingClientRect().top + scrollY : Infinity;
+}"""
+SCREENS = 1.5  # until something is to be seen, or to be moved
+
+
+@pytest.mark.parametrize("name", [name for name in CHAPTERS if name.split("/")[1][0].isdigit()])
+@pytest.mark.parametrize("width", [1280, 380])
+def test_a_chapter_opens_with_a_picture(chromium: Any, host: str, name: str, width: int) -> None:
+    """Its first figure or explorer begins within a screen and a half."""
+    with opened(chromium, f"{host}/{name}.html", width=width, height=800) as page:
+        assert page.evaluate(FIRST) <= SCREENS * 800
