@@ -1,4 +1,4 @@
-"""Chapter 10: descent on everything at once, fresh data or the same, and more than two steps."""
+"""Chapter 10: descent on everything at once in one pass, and more than two steps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from needle.data.tokens import SparseTokens
 from needle.kit.records import Training
 from needle.learning.limit import predict_learning, samples_for
 from needle.readout.limit import predict_readout
-from needle.readout.reuse import simulate_reuse
 from needle.steps.alignment import predict_alignment
-from needle.training.batch import gradient, simulate_descent
+from needle.training.batch import gradient
 from needle.training.onepass import predict_training, simulate_training
 from needle.training.rounds import simulate_rounds
 
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0)
-LOOKS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 200, 300)
 
 
 def flow(
@@ -139,29 +137,6 @@ def staged(L: int, alpha: float, rng: np.random.Generator) -> dict[str, float]:
                 error = predict_readout(law, (1 - share) * alpha, lam).test_error
                 best = min(best, (error, share, T, lam))
     return dict(zip(("error", "share", "sharpness", "ridge"), best, strict=True))
-
-
-def descent(alpha: float, decay: float, loss: str, rng: np.random.Generator) -> dict[str, float]:
-    """Full-batch descent at L = 20, θ = 5, d = 200, rates 1; and Chapter 5 given its last query."""
-    model, found = SparseTokens(20, 1, 5.0, 0.5), {}
-    rates = {"lr_q": 1.0, "lr_w": 1.0, "lr_b": 1.0}
-    run = simulate_descent(model, 200, alpha, LOOKS, rng, loss=loss, decay=decay, **rates)
-    for one in run:
-        for name in ("train_loss", "train_error", "test_error", "query_cos", "query_norm"):
-            found[f"{name}@{one.step}"] = getattr(one, name)
-    errors = [one.test_error for one in run]
-    found |= {"least": min(errors), "when": float(LOOKS[int(np.argmin(errors))])}
-    last = run[-1]
-    law = attention(model, temperature=last.query_norm, cos=last.query_cos)
-    given = predict_readout(law, alpha, max(decay, 1e-3), loss=loss)
-    return found | {"given_error": given.test_error, "given_loss": given.train_loss}
-
-
-def reused(alpha: float, temperature: float, lam: float, rng: np.random.Generator) -> dict:
-    """Two steps and a readout on the same bags, at the setting of `descent`."""
-    model = SparseTokens(20, 1, 5.0, 0.5)
-    run = simulate_reuse(model, 200, alpha, lam, rng, temperature=temperature, lr_b=4.0)
-    return {"error": run.test_error, "train_loss": run.train_loss}
 
 
 def rounds(L: int, theta: float, kind: str, fresh: int, rng: np.random.Generator) -> dict:

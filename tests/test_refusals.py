@@ -309,7 +309,7 @@ OPTIONAL = [
     *((f, "d") for f in (predict_learning, learning_thresholds, all_solutions, state_evolution)),
     (samples_for, "d"), (sharpened, "resolution"), (subsampled, "resolution"),
     (simulate_learning, "height"), (simulate_descent, "lean"),
-    (predict_rounds_readout, "temperature"),
+    (predict_rounds_readout, "temperature"), (predict_descent, "bags"),
 ]  # fmt: skip
 ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in good] + OPTIONAL))
 

@@ -49,6 +49,7 @@ from .reuse import predict_reuse as predict_reuse
 from .reuse import reuse_path as reuse_path
 from .reuse import reuse_scores as reuse_scores
 from .reuse import simulate_reuse as simulate_reuse
+from .reuse import two_step_features as two_step_features
 from .saddle import HingeSaddle as HingeSaddle
 from .saddle import LogisticSaddle as LogisticSaddle
 from .saddle import Problem as Problem

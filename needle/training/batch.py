@@ -150,7 +150,7 @@ def predict_descent(
     decay: float | tuple[float, float] = 0.0,
     start: tuple[float, float] = (0.1, 0.1),
     lean: tuple[float, float] = (0.0, 0.0),
-    bags: int = 2000,
+    bags: int | None = None,
     populations: int = 4,
     seed: int = 0,
     response: bool = True,
@@ -169,7 +169,8 @@ def predict_descent(
     decay : λ ≥ 0 of q and w, or a pair of them; the intercept does not decay
     start : lengths of q and w, whose directions are random; b = 0
     lean : cosines of the two starts with ξ; in R^d a random direction has one of size 1/√d
-    bags, populations, seed : bags of a population, how many populations (≥ 2), their randomness
+    bags, populations, seed : bags of a population (None: 40 000 tokens, at least 2000 bags), how
+        many populations (≥ 2), their randomness
     response : False leaves out what a bag sees of its own share in past steps, to see what it does
 
     Returns
@@ -196,10 +197,8 @@ def predict_descent(
     model, alpha = check_model(model), check_real("alpha", alpha, 0, open_low=True)
     rule, counts = check_rule(loss, lr_q, lr_w, lr_b, decay), check_steps(steps)
     lengths, cosines = _check_start(start), _check_lean(lean)
-    bags, populations = (
-        check_integer("bags", bags, 50),
-        check_integer("populations", populations, 2),
-    )
+    bags = check_integer("bags", max(2000, 40_000 // model.L) if bags is None else bags, 50)
+    populations = check_integer("populations", populations, 2)
     response, seed = check_flag("response", response), check_integer("seed", seed, 0)
     runs = []
     for k in range(populations):

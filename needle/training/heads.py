@@ -4,7 +4,7 @@ A positive bag holds R needles of one of two kinds, each as often: θξ₁ or θ
 score is the sum over two heads of ⟨softmax(Xq_h), Xw_h⟩, plus b; all five are trained by descent
 on the same bags (`needle.training.batch.descend`). Started from directions that know nothing the
 limit d → ∞ is symmetric under ξ₁ ↔ ξ₂ at every fixed step: a split grows out of the `lean` of the
-starts, in R^d a cosine of size 1/√d. Chapter 8, Two heads.
+starts, in R^d a cosine of size 1/√d. Chapter 8, thm-8-worlds.
 """
 
 from __future__ import annotations

@@ -57,24 +57,21 @@ def test_where_there_is_no_capacity_it_says_so(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(2e-3)
+@pytest.mark.false_alarm(2e-4)
 @pytest.mark.parametrize("model", [WEAK, FEW])
-def test_half_of_the_data_sets_are_separable_at_the_capacity(model):
-    """A tenth below three quarters and a tenth above a third of 60 at d = 120, within 3.3 s.e.;
-    the capacity of fresh samples, a tenth lower, is where most are still separable."""
+def test_data_sets_stop_being_separable_at_the_capacity(model):
+    """60 data sets at d = 120: an eighth below it most are separable, an eighth above it few (in
+    large runs 89 % or more and 15 % or fewer). A capacity a tenth off would be refused."""
     T = 2.0 if model is WEAK else 3.0
     capacity = predict_reused_capacity(model, temperature=T)
 
     def share(alpha):
         rngs = [np.random.default_rng([7, k]) for k in range(60)]
-        return np.mean(
-            [simulate_reused_separable(model, 120, alpha, r, temperature=T) for r in rngs]
-        )
+        found = [simulate_reused_separable(model, 120, alpha, rng, temperature=T) for rng in rngs]
+        return np.mean(found)
 
-    below, at, above = (share(f * capacity) for f in (0.85, 1.0, 1.15))
-    assert below > 0.7
-    assert 0.25 < at < 0.75
-    assert above < 0.35
+    assert share(0.88 * capacity) > 0.7
+    assert share(1.12 * capacity) < 0.36
 
 
 def test_fresh_samples_are_another_question():
