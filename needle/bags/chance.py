@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from ..kit.threads import in_one_thread
 from .arrays import Array, Bags
 from .counting import Count, chance_gains, count_needles
 from .permuted import crossed, halves, labelings, neutral
@@ -41,6 +42,7 @@ class Needles(NamedTuple):
     told: bool
 
 
+@in_one_thread
 def evidence(
     bags: Bags, y: Array, rng: np.random.Generator, groups: Array | None = None, *,
     permutations: int = 199, shuffles: int = 15,

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kit.threads import in_one_thread
 from .arrays import Array, Bags
 from .logistic import Line, readouts
 from .turn import query
@@ -58,6 +59,7 @@ class Repetition(NamedTuple):
     losses: Array
 
 
+@in_one_thread
 def nested(
     bags: Bags,
     y: Array,
