@@ -22,7 +22,7 @@ endif
 # packages are installed uncompiled and compiled when first used, which is in vain if not kept
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := book
-.PHONY: bags book lab serve test check mutants physics notebooks lock lower-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
+.PHONY: bags book lab serve test check mutants physics faults fuzz threads sbom notebooks lock lower-bounds upper-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
 # what pages take from elsewhere is fetched while the chapters are executed
 book: .venv/book
@@ -45,6 +45,21 @@ check: .venv/test
 	@$(BIN)/python -m pytest -n 2 -m "not slow" $(if $(ONLY),$(foreach r,$(ONLY),tests/$(r) needle/$(r)),$(ROOMS))
 
 # mutmut breaks a room in small ways; `physics` makes constants a few per cent wrong
+# what is broken on purpose: kills, damaged files, registries that fail, full disks; the long fuzz
+faults: .venv/test
+	@$(BIN)/python -m scripts.check.faults
+
+fuzz: .venv/test
+	@FUZZ=150 NEEDLE_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --junitxml=_build/reports/fuzz.xml tests/fuzz
+
+# what the wheel needs and what the site ships, part by part, in CycloneDX
+sbom: .venv/book
+	@$(BIN)/python -m scripts.book.live_assets
+	@$(BIN)/python -m scripts.run.sbom
+
+threads: .venv/book
+	@$(BIN)/python -m scripts.check.threads $(CHAPTERS)
+
 mutants: .venv/test
 	@$(BIN)/python -m scripts.check.mutants $(ONLY)
 
@@ -59,6 +74,9 @@ lock: .venv/book
 
 lower-bounds: .venv/book
 	@$(BIN)/python -m scripts.check.lower_bounds
+
+upper-bounds: .venv/book
+	@$(BIN)/python -m scripts.check.lower_bounds newest
 
 reproduce: bags
 	@$(BIN)/python -m scripts.run.reproduce --profile $(PROFILE) $(if $(EXECUTOR),--executor $(EXECUTOR)) $(ONLY)

@@ -36,6 +36,7 @@ from scripts.book.browser_assets import SITE
 from scripts.book.ledger import ledger_page, mark_agreements
 from scripts.book.run_notebooks import ROOT, run, write
 from scripts.book.statements import statements_page
+from scripts.check import faults
 
 BUILD = ROOT / "_build"
 EXTENSION = ROOT / "site" / "ext"
@@ -248,7 +249,7 @@ def stage(pages: list[str], stored: bool = False) -> None:
     notebooks = [path for path in sources if path.suffix == ".ipynb"]
     copies = {} if stored else execute_chapters(notebooks)
     executed = execution_table(copies) if copies else STORED
-    generated = {"execution": executed, "api": api_index()}
+    generated = {"execution": f"{executed}\n{faults.table()}", "api": api_index()}
     if "browser" in pages:
         generated["browser"] = live_pages.licences()
     if "statements" in pages:

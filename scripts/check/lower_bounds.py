@@ -1,6 +1,6 @@
 """Run the tests of needle on the oldest versions that pyproject.toml allows, in .venv-lower.
 
-make lower-bounds
+make lower-bounds    or on the newest that there are: make upper-bounds
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def tools() -> list[str]:
 def main() -> int:
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(FOLDER)], check=True)
     python = str(Path(FOLDER, "bin", "python"))
-    pins = [*oldest(), *tools()]
+    newest = "newest" in sys.argv[1:]
+    found = [pin.partition("==")[0] for pin in oldest()] if newest else oldest()
+    pins = [*found, *tools()]
     print("installing", *pins, flush=True)
     subprocess.run([python, "-m", "pip", "install", "-qq", ".", *pins], check=True, cwd=ROOT)
     subprocess.run([python, "-c", "import needle.readout, needle.trials"], check=True)

@@ -63,8 +63,10 @@ def test_a_kernel_in_the_folder_of_the_chapters_finds_what_they_import():
 
 @pytest.mark.slow
 def test_on_colab_a_sweep_of_the_readers_own_runs_in_parallel(tmp_path):
-    """After the cell of the landing page, whose lines are followed on a copy of the checkout."""
-    [cell] = re.findall(r"```python\n(.*?)```", (ROOT / "intro.md").read_text(), re.S)
+    """After the cell that the book gives for it, whose lines are followed on a copy of it."""
+    pages = [ROOT / "intro.md", ROOT / "README.md", *sorted((ROOT / "site").glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    [cell] = set(re.findall(r"```\w+\n(!git clone.*?)```", text, re.S))
     clone, install, change, *rest = [line for line in cell.splitlines() if line.strip()]
     assert clone.startswith("!git clone")
     assert install.startswith(("!pip install", "%pip install"))
