@@ -361,6 +361,8 @@ INNER = {
         "check_rule",
         "readout_on",
         "solve_seen",
+        "equations",
+        "newton",
         "two_step_features",
         "get_loss",
     ),  # get_loss speaks of the `loss` of its callers

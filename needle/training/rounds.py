@@ -28,7 +28,7 @@ from ..kit.checks import check_choice, check_flag, check_integer, check_real, ch
 from ..kit.losses import SMOOTH, Loss, get_loss
 from ..kit.records import Measured, Readout
 from ..kit.threads import in_one_thread
-from ..readout.reuse import TOLERANCE, _equations, solve_seen
+from ..readout.stationary import TOLERANCE, equations, solve_seen
 from .batch import fresh_error
 from .flow import Cloud, State, bags, frame_of, products, sample_cloud
 from .worlds import Limit, TokenWorld, World
@@ -215,7 +215,7 @@ def readout_on(
     x, residual, iterations = solve_seen(seen, alpha, lam, loss)
     D = len(seen.means)
     w = np.append(x[: D - 1], x[D])
-    u = _equations(seen, alpha, lam, loss, x)[2]
+    u = equations(seen, alpha, lam, loss, x)[2]
     return Readout(
         test_error=fresh_error(model, np.append(q[: D - 1], 0.0), w, float(x[D + 1])),
         train_loss=float(seen.weight @ loss.value(u, seen.y)),

@@ -9,8 +9,9 @@ from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.readout.limit import predict_readout
-from needle.readout.reuse import _equations, predict_reuse, reuse_scores, simulate_reuse
+from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
 from needle.readout.seen import training_law
+from needle.readout.stationary import equations
 from needle.steps.alignment import predict_alignment
 from utils.agreement import AgreementError, agree
 
@@ -35,7 +36,7 @@ def potential(law, alpha, lam, loss, x):
 def test_derivatives_are_those_of_the_potential(name):
     law, _ = training_law(MODEL, 1.5, temperature=1.5, loss=name)
     loss, x = get_loss(name), np.array([0.8, 0.5, 0.4, 0.7, -1.0, 0.05, 0.02, -0.03])
-    gradient, H, _, _ = _equations(law, 1.5, 0.1, loss, x)
+    gradient, H, _, _ = equations(law, 1.5, 0.1, loss, x)
     steps = 1e-5 * np.eye(8)
     points = [(x + h, x - h) for h in steps]
     slopes = [
@@ -44,8 +45,7 @@ def test_derivatives_are_those_of_the_potential(name):
     ]
     assert gradient == pytest.approx(np.array(slopes), rel=1e-5, abs=1e-7)
     columns = [
-        (_equations(law, 1.5, 0.1, loss, x + h)[0] - _equations(law, 1.5, 0.1, loss, x - h)[0])
-        / 2e-5
+        (equations(law, 1.5, 0.1, loss, x + h)[0] - equations(law, 1.5, 0.1, loss, x - h)[0]) / 2e-5
         for h in steps
     ]
     assert pytest.approx(np.array(columns), rel=1e-4, abs=1e-6) == H
