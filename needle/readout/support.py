@@ -30,8 +30,9 @@ def support_vectors(
     A = np.column_stack([F, np.ones((n, extra))]) * y[:, None]
     C, length = 1 / (n * lam), np.append(np.ones(p), np.zeros(extra))
     scale = float(np.einsum("ij,ij->", F, F)) / n + 1e-300
-    v, a, stiff, steps = np.zeros(p + extra), np.zeros(n), 10 / scale, 0
-    for _ in range(40):
+    # at the start every row is on the margin, or b would have nothing to hold on to
+    v, a, stiff, steps = np.zeros(p + extra), np.zeros(n), min(10 / scale, C / 2), 0
+    for _ in range(60):
         v, a, taken = _inner(A, v, a, stiff, C, length)
         steps += taken
         w, short = (a @ A)[:p], np.maximum(1 - A @ v, 0).sum()
@@ -63,7 +64,8 @@ def _inner(
             break
         on = A[(z > 0) & (z < C)]
         H = stiff * (on.T @ on)
-        H[np.diag_indices(len(v))] += length + 1e-10 * stiff * len(A) * (length == 0)
+        hold = 1e-10 * len(A) if len(on) else 1.0  # of b, which no ridge holds
+        H[np.diag_indices(len(v))] += length + hold * stiff * (length == 0)
         try:
             move = -cho_solve(cho_factor(H), gradient)
         except LinAlgError:
@@ -72,6 +74,8 @@ def _inner(
         slack = 1e-13 * value  # below it costs cannot be compared, and full steps are taken
         while (trial := cost(v + part * move))[0] > value + 1e-4 * part * slope + slack:
             part /= 2
+            if part < 1e-9:
+                return v, pull, steps
         v, (value, z) = v + part * move, trial
         steps += 1
     return v, np.clip(z, 0, C), steps
