@@ -11,12 +11,14 @@ from scipy.special import softmax
 from experiments.depth import scores, train
 from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
+from needle.learning import simulate_guessing, simulate_learning
 from needle.oracle.heads import sample_signed, second_moment_query
 from needle.readout.fit import fit_readout, simulate_readout
-from needle.readout.lengths import rescaled
+from needle.readout.lengths import RULES, rescaled
 from needle.steps.alignment import simulate_alignment
 from needle.steps.colored import TokenNoise, predict_noisy_alignment, sample_bags, whiten
 from needle.steps.rule import two_steps
+from needle.training.relay import simulate_relay
 
 NOISES: dict[str, dict[str, Any]] = {
     "white": {},
@@ -54,23 +56,59 @@ def long_errors(L: int, lr_b: float, d: int, rng: np.random.Generator) -> dict[s
     return {"cos": cos, "flipped": float(cos < 0), "error": found.test_error}
 
 
-def length(L: int, rng: np.random.Generator, d: int = 50) -> dict[str, float]:
-    """Literal tokens: trained at 20 tokens (T = 2, s_q = .9, α = 4, λ = .01), tested at L."""
+def flips(L: int, lr_b: float, d: int, rng: np.random.Generator) -> dict[str, float]:
+    """The query alone of `long_errors`, which is cheap: how often is it reversed?"""
+    model = SparseTokens(L, 1, (6 * L * math.sqrt(2 * math.log(L))) ** 0.25, 0.5)
+    cos = simulate_alignment(model, d, 2.0, rng, lr_b=lr_b).query_cos
+    return {"cos": cos, "flipped": float(cos < 0)}
+
+
+def with_norms(L: int, theta: float, norms: int, rng: np.random.Generator) -> dict[str, float]:
+    """Message passing on literal tokens 100 wide, α = 1, with or without norms."""
+    model = SparseTokens(L, 1, theta, 0.5)
+    found = simulate_learning(model, 100, 1.0, rng, norms=bool(norms), fresh=400_000)
+    return {"cos": found.cos, "error": found.test_error}
+
+
+def guessed(alpha: float, rng: np.random.Generator) -> dict[str, float]:
+    """L = 4000, θ = 5.3, d = 200: from nothing, from guesses in three bags, from the truth."""
+    model, seed = SparseTokens(4000, 1, 5.3, 0.5), int(rng.integers(2**32))
+    found = {
+        name: simulate_learning(
+            model, 200, alpha, np.random.default_rng(seed), informed=informed, norms=True, fresh=1
+        ).cos
+        for name, informed in (("nothing", False), ("truth", True))
+    }
+    again = np.random.default_rng(seed)  # the same bags
+    found["guesses"] = simulate_guessing(model, 200, alpha, again, bags=3, fresh=1).cos
+    return {name: float(cos > 0.7) for name, cos in found.items()}
+
+
+def rules(T: float, L: int, rng: np.random.Generator, d: int = 60) -> dict[str, float]:
+    """Literal tokens: trained at 20 tokens (s_q = .9, α = 4, λ = .01), tested at L, all rules.
+
+    "… rate": with the intercept moved until half of 400 fresh bags are called positive.
+    """
     short, long = SparseTokens(20, 1, 5.0, 0.5), SparseTokens(L, 1, 5.0, 0.5)
     q = np.zeros(d)
     q[:2] = 0.9, math.sqrt(1 - 0.81)
     X, y, _ = short.sample(4 * d, d, rng)
-    fit = fit_readout(attend(X, 2 * q), y, 0.01)
-    errors = {"nothing": 0.0, "sharpness": 0.0, "sharpness and rate": 0.0}
-    parts = 2
-    for _ in range(parts):
-        X, y, _ = long.sample(200, d, rng)
-        plain = attend(X, 2 * q) @ fit.w + fit.b
-        sharp = attend(X, rescaled(2.0, 20, L) * q) @ fit.w + fit.b
-        rated = sharp - np.quantile(sharp, 0.5)
-        for name, z in zip(errors, (plain, sharp, rated), strict=True):
-            errors[name] += float(np.mean((z > 0) != (y > 0))) / parts
-    return errors
+    fit = fit_readout(attend(X, T * q), y, 0.01)
+    found = {}
+    one, two = (long.sample(400, d, rng)[:2] for _ in range(2))
+    for rule in RULES:
+        sharp = rescaled(T, 20, L, rule=rule)
+        z, other = (attend(X, sharp * q) @ fit.w + fit.b for X, _ in (one, two))
+        found[rule] = float(np.mean((z > 0) != (one[1] > 0)))
+        level = np.quantile(other, 0.5)
+        found[f"{rule}, rate"] = float(np.mean((z > level) != (one[1] > 0)))
+    return found
+
+
+def relay(n: int, rng: np.random.Generator) -> dict[str, float]:
+    """Two hops learned by three gradient steps: L = 20, m = 20, θ = (5, 5, 3), κ = 5."""
+    found = simulate_relay(20, 20, n, rng, theta=(5, 5, 3), kappa=5, fresh=2000)
+    return {name: float(value) for name, value in vars(found).items()}
 
 
 def noise_cosine(noise: str, d: int, rng: np.random.Generator) -> dict[str, float]:
@@ -128,7 +166,9 @@ def signed(theta: float, rng: np.random.Generator, d: int = 60, L: int = 50) -> 
         name: _wrong(fit_readout(view(X), y, 0.1), view(fresh), truth)
         for name, view in views.items()
     }
-    return {"cos2": float(leading[0] ** 2), **errors}
+    alone = second_moment_query(X, y, positives=True)
+    squares = {"cos2": float(leading[0] ** 2), "cos2 of positives": float(alone[0] ** 2)}
+    return squares | errors
 
 
 def depth(

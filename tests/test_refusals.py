@@ -198,8 +198,8 @@ GOOD = {  # function: arguments that work
     calibrated_cosine: {"model": MODEL, "alpha0": 1.0},
     rate_window: {"model": MODEL, "alpha0": 1.0, "loss": "square", "lr_w": 0.5, "keep": 0.9},
     sample_signed: {"model": TINY, "n": 4, "d": 3, "rng": RNG},
-    second_moment_cos: {"model": TINY, "alpha0": 1.0, "loss": "square"},
-    second_moment_query: {"X": X4, "y": [1, -1] * 3, "loss": "square"},
+    second_moment_cos: {"model": TINY, "alpha0": 1.0, "positives": True, "loss": "square"},
+    second_moment_query: {"X": X4, "y": [1, -1] * 3, "loss": "square", "positives": False},
     signed_error: {"L": 10, "theta": 3.0, "pi": 0.5, "heads": 2},
     scores: {"kind": "one layer", "parameters": np.ones(7), "X": X4},
     objective: {

@@ -9,7 +9,7 @@ of the exact bag. With D = 1 + θ²C what it looks at is
     v = softmax((θ⟨x_ℓ, m⟩ + ½θ²C|x_ℓ|²)/D):   attention with a norm bias on the keys.
 
 As C → 0 the direction is known and norms do not count. For d → ∞ the rounds follow
-`predict_learning(…, d=d)`. Chapter 11, alg-11-norms.
+`predict_learning(…, d=d)`. Chapter 11, prop-11-norms.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import log_ndtr, ndtr
 
 from ..data.tokens import SparseTokens, Tokens, check_model
-from ..kit.checks import check_array, check_integer, check_labels, check_real, check_rng
+from ..kit.checks import check_array, check_flag, check_integer, check_labels, check_real, check_rng
 from ..kit.losses import get_loss
 
 Array = np.ndarray
@@ -40,7 +40,9 @@ def sample_signed(model: SparseTokens, n: int, d: int, rng: np.random.Generator)
     return Tokens(X, y, where)
 
 
-def second_moment_cos(model: SparseTokens, alpha0: float, *, loss: str = "logistic") -> float:
+def second_moment_cos(
+    model: SparseTokens, alpha0: float, *, loss: str = "logistic", positives: bool = False
+) -> float:
     """|⟨ξ, leading eigenvector of M⟩| as d → ∞ with n/d = α₀, for needles of any signs.
 
     With S = γ₊(πθ²R̄ + 1/α₀), R(g) = (L−1) E_y γ_y/(1 − γ_y g/α₀) and m₊ = πα₀θ²R̄,
@@ -49,7 +51,8 @@ def second_moment_cos(model: SparseTokens, alpha0: float, *, loss: str = "logist
 
     R̄ = R(L−R)/L for equal signs and, on average, R for independent ones (equal to order R/L).
     For large L it tends to 1 − LΓ̄₂/(α₀(πγ₊θ²R)²), so it is above 0 from θ ≃ (L/(α₀π²R²))^{1/4}
-    on. The echo adds a multiple of I to M and turns no eigenvector.
+    on. The echo adds a multiple of I to M and turns no eigenvector. With `positives` alone M has
+    the same signal in less noise: above 0 from θ ≃ (L/(πα₀R²))^{1/4} on, whatever the loss.
 
     Examples
     --------
@@ -62,9 +65,10 @@ def second_moment_cos(model: SparseTokens, alpha0: float, *, loss: str = "logist
     pull = {y: -float(gradient(0.0, y)) for y in (1, -1)}
     strength = m.pi * m.theta**2 * m.R * (m.L - m.R) / m.L
     S = pull[1] * (strength + 1 / alpha0)
+    shares = ((1, m.pi),) if check_flag("positives", positives) else ((1, m.pi), (-1, 1 - m.pi))
     slope = sum(
         share * (m.L - 1) * pull[y] ** 2 / alpha0 / (1 - pull[y] / (S * alpha0)) ** 2
-        for y, share in ((1, m.pi), (-1, 1 - m.pi))
+        for y, share in shares
         if strength > 0
     )
     if strength == 0 or slope >= S**2:
@@ -73,8 +77,12 @@ def second_moment_cos(model: SparseTokens, alpha0: float, *, loss: str = "logist
     return math.sqrt(seen / (1 + seen) * (1 - slope / S**2))
 
 
-def second_moment_query(X: ArrayLike, y: ArrayLike, *, loss: str = "logistic") -> Array:
+def second_moment_query(
+    X: ArrayLike, y: ArrayLike, *, loss: str = "logistic", positives: bool = False
+) -> Array:
     """The leading unit eigenvector of M on given tokens (n, L, d); its sign means nothing.
+
+    With `positives` the bags of label −1, pure noise, are left out.
 
     >>> model, rng = SparseTokens(L=10, R=1, theta=6.0, pi=0.5), np.random.default_rng(0)
     >>> X, y, _ = sample_signed(model, 400, 40, rng)
@@ -83,6 +91,8 @@ def second_moment_query(X: ArrayLike, y: ArrayLike, *, loss: str = "logistic") -
     """
     tokens = check_array("X", X, "n", "L", "d")
     labels = check_labels("y", y, len(tokens))
+    if check_flag("positives", positives):
+        tokens, labels = tokens[labels > 0], labels[labels > 0]
     pull = -get_loss(loss).first(np.zeros(len(labels)), labels)
     centered = tokens - tokens.mean(axis=1, keepdims=True)
     n, L, d = tokens.shape
