@@ -38,8 +38,11 @@ def bayes_risk(
     log_k = math.log1p(-pi) - math.log(pi)
     level = log_k + _log_subsets(L, R)
     strong = 2 * math.sqrt(2 * max(level, 0.0)) + 80  # beyond it the error is below 10⁻³⁰⁰
-    if theta == 0 or theta > strong:
-        return OracleError(0.0 if theta else min(pi, 1 - pi), 0.0, -log_k)
+    if theta > strong:
+        return OracleError(0.0, 0.0, -log_k)
+    farthest = math.sqrt(2 * math.log(L)) + 40 + theta  # of any height, but for one in 10³⁰⁰
+    if R * theta * farthest <= abs(log_k) or theta == 0:  # log Λ never reaches log k
+        return OracleError(min(pi, 1 - pi), 0.0, -log_k)
     sets = 1 if R == 1 else SETS if R <= 4 else 3 * SETS
     bags = 2 * math.ceil(trials / (2 * min(sets, SETS)))
     s, log_weight = np.zeros((2, bags * sets))

@@ -84,7 +84,7 @@ def predict_alignment(
     norm = math.hypot(overlap, limit.B / model.L * across, noise)
     towards = (rested.A + rested.B) * rested.along
     lost = rested.B**2 * rested.across_power + rested.noise_power
-    rate = lost / (2 * towards**2) if towards else math.inf
+    rate = lost / (2 * towards**2) if towards**2 else math.inf
     return Alignment.of(along, across, overlap, norm, signal, echo, noise, rate)
 
 

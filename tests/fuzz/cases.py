@@ -248,6 +248,7 @@ def is_transfer(a: Arguments, found: Any) -> None:
 
 PLAIN = {"loss": LOSS, "lr_w": positive(1e-6, 1e3), "lr_b": ANY}
 LARGE = Domain(decades(1e-8, 1e8), (0.0, -1.0, *NOT_NUMBERS))  # and infinite
+SLOW = Domain(decades(1e-6, 1.0), ANY.bad)  # rates at which descent does not diverge
 RIDGE = Domain(decades(1e-8, 1e8), (-1.0, *NOT_NUMBERS))
 SMALL = model(longest=30, needles=3)
 CASES = [
@@ -388,8 +389,8 @@ CASES = [
         {
             "model": SMALL,
             "d": whole(5, 30),
-            "lr_q": ANY,
-            **{**PLAIN, "lr_w": ANY},
+            "lr_q": SLOW,
+            **{**PLAIN, "lr_w": SLOW, "lr_b": SLOW},
             "samples": Domain(st.sampled_from([[1.0], [0.0, 2.0]]), ([-1.0], "x", [])),
         },
         is_training,

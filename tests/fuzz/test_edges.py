@@ -152,3 +152,19 @@ def test_the_calibrated_rate_keeps_its_digits_at_rare_labels(pi):
     p = Decimal(pi)
     exact = (p / (1 - p)).ln() / (p - Decimal("0.5"))
     assert abs(Decimal(needle.calibrated_rate(pi)) / exact - 1) < Decimal("1e-14")
+
+
+@pytest.mark.parametrize(("theta", "pi"), [(1e-12, 1e-12), (1e-6, 1e-12), (0.3, 1e-12)])
+def test_bayes_error_is_that_of_guessing_where_no_evidence_can_reach(theta, pi):
+    """And no nan at a faint needle among rare positives."""
+    model = SparseTokens(100, 1, theta, pi)
+    found = needle.oracle_error("bayes", model, rng=np.random.default_rng(0), trials=200)
+    assert (found.error, found.standard_error) == (pi, 0.0)
+    assert needle.one_needle_bayes_error(100, theta, pi) == pytest.approx(pi, rel=1e-9)
+
+
+def test_an_alignment_whose_squares_vanish_has_an_infinite_rate():
+    model = SparseTokens(2, 1, 1e6, 1e-5)
+    found = needle.predict_alignment(model, 1e-3, lr_w=1.0, lr_b=1000.0)
+    assert found.rate == math.inf
+    assert -1 <= found.query_cos <= 1

@@ -14,7 +14,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cache
@@ -86,6 +86,18 @@ def attempt(case: Case, arguments: dict[str, Any]) -> Any:
     return None
 
 
+@contextmanager
+def second_calls() -> Iterator[None]:
+    """An invariant may ask once more, at a place where there is no answer."""
+    try:
+        yield
+    except ConvergenceError:
+        pass
+    except ValueError as said:
+        if not REFUSAL.match(str(said)):
+            raise
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_answers_keep_their_invariants_at_every_size(case, record_property):
@@ -101,7 +113,7 @@ def test_answers_keep_their_invariants_at_every_size(case, record_property):
         if found is not None:
             wrong = [n for n, x in numbers(found) if math.isnan(x) and n not in NAN_IS_MEANT]
             assert not wrong, f"nan in {wrong}"
-            with budget(), np.errstate(all="ignore"), suppress(ConvergenceError):
+            with budget(), np.errstate(all="ignore"), second_calls():
                 case.keeps(arguments, found)
 
     explore()
