@@ -34,6 +34,7 @@ class Statement:
     label: str | None
     title: str
     status: str | None
+    kind: str = "theorem"
 
 
 def statements(path: Path) -> list[Statement]:
@@ -41,7 +42,11 @@ def statements(path: Path) -> list[Statement]:
     cells = nbformat.read(path, as_version=4).cells
     found = [box for cell in cells if cell.cell_type == "markdown" for box in boxes(cell.source)]
     kinds = {f"prf:{kind}" for kind in STATEMENTS}
-    return [Statement(box.label, box.title, box.status) for box in found if box.kind in kinds]
+    return [
+        Statement(box.label, box.title, box.status, box.kind.removeprefix("prf:"))
+        for box in found
+        if box.kind in kinds
+    ]
 
 
 @cache
@@ -60,7 +65,13 @@ def statements_page(paths: list[Path], *, complete: bool = True) -> str:
         raise SystemExit(f"statements without '**Status:** …': {', '.join(missing)}")
     count = Counter(s.status for found in index.values() for s in found)
     total = sum(count.values())
-    lines = [f"The book makes {total} statements.", ""]
+    kinds = Counter(s.kind for found in index.values() for s in found)
+    named = [f"{kinds[k]} {k}{'s' * (kinds[k] > 1)}" for k in STATEMENTS if kinds[k]]
+    lines = [
+        f"The book makes {total} statements.",
+        f"By their names: {', '.join(named)}.".replace("corollarys", "corollaries"),
+        "",
+    ]
     lines += ["| status | count | meaning |", "| --- | ---: | --- |"]
     lines += [f"| {status} | {count[status]} | {MEANING[status]} |" for status in STATUSES]
     for path, found in index.items():

@@ -18,6 +18,7 @@ import nbformat
 
 from scripts.book.chapter import DIRECTIVE as DIRECTIVE  # for `scripts.book.lab`
 from scripts.book.chapter import (
+    PROVED,
     STATEMENTS,
     STATUSES,
     Chapter,
@@ -186,6 +187,10 @@ def check_status(chapter: Chapter) -> Iterator[str]:
                         f"cell {i}: after {name} stands no paragraph '**Status:** …' "
                         f"with one of {', '.join(STATUSES)}"
                     )
+                elif kind == "theorem" and box.status not in PROVED:
+                    yield f"cell {i}: {name} is {box.status}; a theorem is proved, this is a result"
+                elif kind == "result" and box.status in PROVED:
+                    yield f"cell {i}: {name} is {box.status}: call it what it is, not a result"
 
 
 def check_marks(chapter: Chapter) -> Iterator[str]:

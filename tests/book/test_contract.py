@@ -195,6 +195,11 @@ BROKEN: dict[str, tuple[Break, str]] = {
         "after thm-7-one stands no paragraph '**Status:** …'",
     ),
     "status of no kind": (replace(2, "proved here;", "true;"), "after thm-7-one stands no"),
+    "a theorem that is derived": (
+        replace(2, "proved here; it is easy", "derived here; it is hard"),
+        "a theorem is proved, this is a result",
+    ),
+    "a result that is proved": (replace(2, "{prf:theorem}", "{prf:result}"), "not a result"),
     "status not at once": (
         replace(2, "**Status:**", "It is easy.\n\n**Status:**"),
         "after thm-7-one stands no",
