@@ -139,7 +139,7 @@ def _last(log_a: Array, log_b: Array, log_k: float, r: float) -> Array:
         edge = (log_k + np.log(-np.expm1(a - log_k)) - b) / r + r / 2  # where Λ = k
     low = np.maximum(edge, -12.0)
     total = log_ndtr(low - r)
-    ends = np.geomspace(2 / max(r, 1.0), max(2 * r, float((r + 10 - low).max(initial=1.0))), 8)
+    ends = np.geomspace(2 / max(r, 1.0), max(2 * r, float((r + 10 - low).max(initial=4.0))), 8)
     for left, right in itertools.pairwise([0.0, *ends]):
         h = low[:, None] + left + (right - left) * (_X + 1) / 2
         ratio = log_k - np.logaddexp(a[:, None], b[:, None] + r * h - r * r / 2)

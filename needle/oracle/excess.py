@@ -148,7 +148,7 @@ def excess_risk(
     if level is None:
 
         def at(t: float) -> float:
-            return _least(L, R, theta, log_pi, log_no, t, 2**11)[0]
+            return max(_least(L, R, theta, log_pi, log_no, t, 2**11)[0], -1e4)
 
         grid = np.linspace(0.0, 1.2, 9) * top
         k = int(np.argmin([at(t) for t in grid]))

@@ -13,6 +13,7 @@ a statistic S with a threshold. Two ideas carry the module:
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -171,6 +172,11 @@ def _drawn(
     return _sampled(kind, model, tau, phi, sample_noise(model.L, model.R, trials, rng))
 
 
+def _at_most(found: OracleError, pi: float) -> OracleError:
+    """Bayes' error is never above that of always answering the same."""
+    return replace(found, error=min(found.error, pi, 1 - pi))
+
+
 def _short(model: SparseTokens, tau: float | None) -> bool:
     """Can the error of attention be summed on a lattice?"""
     return model.L <= LONGEST and (tau is None or tau <= SHARPEST * critical_theta(model.L))
@@ -204,7 +210,7 @@ def _sampled(
     evidence = _log_ratio(noise, h, theta)
     if kind == "bayes" and pi < 0.01:
         risk = pi * np.exp(np.minimum(0.0, -logit(pi) - evidence[:, 1])).mean(axis=1)
-        return averaged(risk, float(-logit(pi)))
+        return _at_most(averaged(risk, float(-logit(pi))), pi)
     if kind != "bayes" and min(pi, 1 - pi) < 1e-3:
         raise ValueError(
             f"pi = {pi!r} is not allowed: pi must be in [0.001, 0.999] for {kind!r} on bags "
@@ -215,7 +221,7 @@ def _sampled(
     yes, no = share * (1 - posterior), share * posterior
     if kind == "bayes":
         risk = np.minimum(yes, no).sum(axis=(1, 2))
-        return averaged(risk, float(-logit(pi)))
+        return _at_most(averaged(risk, float(-logit(pi))), pi)
     if kind == "elementwise":
         scale = 1.0 if tau is None else tau
         _, (total,) = noise.tilted(0.0, lambda g: (g * phi(scale * g))[None])

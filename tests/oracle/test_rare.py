@@ -182,6 +182,7 @@ def test_attention_at_next_to_no_sharpness_is_averaging():
 # ----------------------------------------------------------------------------- the excess rule
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(3.5e-5)
 @pytest.mark.parametrize(
     ("L", "R", "theta", "pi", "share"),
