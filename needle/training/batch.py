@@ -27,7 +27,7 @@ from scipy.special import ndtr, softmax
 from ..data.classifiers import attention
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_flag, check_integer, check_labels, check_real, check_rng
-from ..kit.losses import SMOOTH, Loss, get_loss
+from ..kit.losses import Loss, get_loss
 from ..kit.records import ConvergenceError, Descent, Measured
 from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
@@ -129,7 +129,7 @@ def gradient(
         raise ValueError(f"X of shape {X.shape} is not allowed: X must be floats (n, L, d)")
     y, d, decay = check_labels("y", y, len(X)), X.shape[2], check_real("decay", decay, 0)
     q, w, b = check_array("q", q, d), check_array("w", w, d), check_real("b", b)
-    world, kind = TokenWorld(X, y), get_loss(loss, SMOOTH)
+    world, kind = TokenWorld(X, y), get_loss(loss)
     seen = scores(world, State(q[None], w[None], b))
     along = slope(world, seen, kind)
     value, wrong = kind.value(seen.t, y).mean(), np.mean(y * seen.t <= 0)
@@ -165,7 +165,9 @@ def predict_descent(
     ----------
     model, alpha : the tokens, and n/d
     steps : rising numbers of steps at which to look
-    loss, lr_q, lr_w, lr_b : of the descent (not divided by d: the gradient is that of the mean)
+    loss, lr_q, lr_w, lr_b : of the descent, any loss of `get_loss` (the theorem wants ℓ' Lipschitz
+        and of polynomial growth: "hinge" and "exponential" go beyond it); rates are not divided by
+        d, the gradient is that of the mean
     decay : λ ≥ 0 of q and w, or a pair of them; the intercept does not decay
     start : lengths of q and w, whose directions are random; b = 0
     lean : cosines of the two starts with ξ; in R^d a random direction has one of size 1/√d
@@ -302,7 +304,7 @@ def check_rule(
     pair = np.full(2, decay) if np.ndim(decay) == 0 else decay
     for value in (both := check_array("decay", pair, 2)):
         check_real("decay", value, 0)
-    return Rule(get_loss(loss, SMOOTH), rate_q, rate_w, rate_b, both)
+    return Rule(get_loss(loss), rate_q, rate_w, rate_b, both)
 
 
 def _run(
