@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from needle import __main__ as command
-from needle.bags import tables
-from needle.bags.arrays import as_bags
+from needle.bags import arrays, tables
+from needle.bags.arrays import Bags, as_bags
 from needle.bags.classifier import NeedleClassifier
 from needle.bags.datasets import digit_bags
 from needle.bags.scorer import Scorer
@@ -157,6 +158,18 @@ def test_single_precision_stays_and_a_single_bag_is_refused(fitted) -> None:
     with pytest.raises(ValueError, match=r"given as \[X\]"):
         model.predict(bags[0])
     assert len(bags[2:5]) == 3 and np.array_equal(bags[-1], list(bags)[-1])
+
+
+def test_a_tuned_fit_holds_little_besides_the_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three folds and two units on single precision, small blocks: no copies, no casts."""
+    monkeypatch.setattr(arrays, "_BLOCK", 2**16)
+    tokens = np.random.default_rng(6).standard_normal((60_000, 64), dtype=np.float32)
+    bags, y = Bags(tokens, np.arange(0, 60_001, 200)), np.resize([1, -1], 300)
+    tracemalloc.start()
+    NeedleClassifier(cv=3, ridge=0.1, sharpness=(0.0, 2.0)).fit(bags, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.6 * tokens.nbytes
 
 
 def test_wide_sparse_text_needs_no_square_of_its_width() -> None:
