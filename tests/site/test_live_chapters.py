@@ -9,6 +9,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from exercises.places import label
 from scripts.book import live_assets
 from scripts.book.run_notebooks import ROOT, chapters
 from tests.site.reader import AGREEMENTS, Site, cell, python, same_digits, settled
@@ -49,6 +50,16 @@ def test_theory_is_that_of_the_book(page: Any) -> None:
     theirs = json.loads(python(page, f"{THEORY}\nprint(numbers)"))
     assert len(theirs) > 12
     assert theirs == pytest.approx(ours["numbers"], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.xdist_group("others")
+def test_an_answer_is_judged_by_the_python_of_the_page(page: Any) -> None:
+    name = f".exercise-answer[data-exercise={label('linear', 'label-noise')}]"
+    answers = {"wrong": "lambda rho: 1 / (1 - 2 * rho)", "right": "lambda rho: (1 - 2 * rho) ** -2"}
+    for state, answer in answers.items():
+        page.locator(f"{name} textarea").fill(answer)
+        page.locator(f"{name} button").first.click()
+        page.wait_for_selector(f"{name}[data-state={state}]")
 
 
 @pytest.mark.xdist_group("others")
