@@ -52,7 +52,8 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
         sequence to choose from
     units : "common" or "own", what the covariance is shrunk to (`needle.bags.units`), or a sequence
         of both to choose from (default)
-    tuning : "validation", or "plan": sharpness and ridge as `plan` says from a portrait of the bags
+    tuning : "validation", or "plan": sharpness and ridge as `plan` says from a portrait,
+        in the first of the units
     needles : needles in a positive bag, for a plan where the bags do not tell
     learner : "steps", the query of two gradient steps, or "messages", that of message passing
     share : None: the query and the readout both see all bags; a number in (0, 1): that share of

@@ -61,6 +61,7 @@ class Fit:
         self.portrait_: Portrait | None = None
         if check_choice("tuning", settings.tuning, ("validation", "plan")) == "plan":
             taus, lams = self._planned()
+            scales = [scale for scale in scales if scale[0] == scales[0][0]]
         held: Array | None = None
         place = 0, 0, 0
         wanted = settings.threshold in THRESHOLDS or check_flag("calibrate", settings.calibrate)

@@ -178,9 +178,10 @@ def html(found: Report) -> str:
     warned = "".join(f"<li>{escape(x)}</li>" for x in found.warnings)
     told = "".join(f"<li>{escape(x)}</li>" for x in _findings(found))
     return (
-        f"<p><b>{escape(found.advice)}</b></p>" + (f"<ul>{warned}</ul>" if warned else "")
+        f'<div class="shown smalltable"><p><b>{escape(found.advice)}</b></p>'
+        + (f"<ul>{warned}</ul>" if warned else "")
         + f"<p>{escape(_setting(found))}</p><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table><ul>{told}</ul>"
+        f"<tbody>{body}</tbody></table><ul>{told}</ul></div>"
     )  # fmt: skip
 
 

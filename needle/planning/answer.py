@@ -294,6 +294,7 @@ def html(plan: Plan) -> str:
     notes = "".join(f"<p>{escape(told)}</p>" for told in (_needed(plan), *_notes(plan)))
     caption = f"Errors, share of the query and recall (at {plan.false_alarms:.0%} false alarms)"
     return (
+        '<div class="shown smalltable">'
         f"<p>{escape(_setting(plan))}</p>{advice}<table><caption>{caption} in per cent.</caption>"
-        f"<thead><tr>{top}</tr><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        f"<thead><tr>{top}</tr><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
     )
