@@ -175,8 +175,12 @@ def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
             raise ExtensionError(f"{name}: {count} times instead of {times}: {pattern} ({reason})")
 
     up = "../" * name.count("/")
-    font = f'<link rel="preload" href="{up}_static/fonts/text.woff2" as="font" type="font/woff2" '
-    page = page.replace(BEFORE_PAINT, f"{BEFORE_PAINT}\n  {font}crossorigin />", 1)
+    fonts = "".join(
+        f'\n  <link rel="preload" href="{up}_static/fonts/{font}.woff2" as="font" '
+        'type="font/woff2" crossorigin />'
+        for font in ("text", "text-bold", "label")
+    )
+    page = page.replace(BEFORE_PAINT, BEFORE_PAINT + fonts, 1)
 
     def image(match: re.Match[str]) -> str:
         """Images load when they are near, in room that is kept for them."""

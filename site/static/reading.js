@@ -44,7 +44,6 @@
   document.addEventListener("DOMContentLoaded", () => {
     const box = document.querySelector(".reading-switch");
     if (box) {
-      box.hidden = false;
       set(page.dataset.read ?? "reading");
       box.addEventListener("click", ({ target }) => target.dataset.mode && set(target.dataset.mode, true));
       document.addEventListener("keydown", (event) => {

@@ -77,7 +77,7 @@ def test_a_needle_can_be_found_by_a_click_and_by_keys(chromium: Any, host: str) 
 
 def test_what_the_moments_say_is_what_the_library_computes(chromium: Any, host: str) -> None:
     with opened(chromium, f"{host}/intro.html") as page:
-        error, strength = re.findall(r"(\d[\d.]*)", told(page, "average"))[1::2][:2]
+        error, strength = re.findall(r"\d+(?:\.\d+)?", told(page, "average"))[1::2][:2]
         gap = 5 / np.sqrt(10)
         assert float(error) == pytest.approx(100 * stats.norm.cdf(-gap / 2), rel=0.03)
         assert float(strength) == pytest.approx(2 * stats.norm.isf(0.05) * np.sqrt(10), rel=0.005)
