@@ -333,6 +333,7 @@ BESIDE = {  # rooms and modules whose own tests show what they refuse
     *("needle.planning.planner", "needle.planning.answer", "needle.readout.pipeline"),
 }
 INNER = {
+    *("in_one_thread", "in_one_thread_below", "normal_grid", "sobol", "transferred"),
     *("indicator_length", "step_rule", "mean_pulls", "block_length", "take_steps", "check_model"),
     *("subset_weights", "fresh_error", "solve_readout", "margin_rows", "least_repair", "prepared"),
     *("squared_repair", "signed_rows", "one", "two_gaussians", "largest_token"),
