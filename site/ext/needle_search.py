@@ -24,6 +24,7 @@ LEFT_OUT = ".headerlink, script, style, noscript, .cell_input, .cell_output pre,
 LEFT_OUT += ", .card-of-check, .check, .reading-switch, details.code > summary"
 LEFT_OUT += ", .ledger table"  # says again what the chapters say, and has a search of its own
 LEFT_OUT += ", details.agreement table, .doctest"  # numbers and examples: nobody asks for these
+BESIDE = 900  # letters kept of a section beside the chapters: the index is fetched as a whole
 WORDS = {"infty": "∞", "ell": "ℓ", "le": "≤", "ge": "≥", "to": "→", "cdot": "·", "perp": "⊥"}
 WORDS |= dict.fromkeys(("text", "mathrm", "mathbf", "operatorname", "hat", "bar", "tilde"), "")
 WORDS |= dict.fromkeys(("left", "right", "big", "Big", "tfrac", "frac", "quad", "qquad"), "")
@@ -51,6 +52,9 @@ def sections(page: str, html: str) -> Iterator[dict[str, str]]:
         return
     for part in article.select(LEFT_OUT):
         part.decompose()
+    if page.startswith("api"):  # of a function its name and what it is for
+        for part in article.select("dl.py > dd > p ~ :not(dl.py)"):
+            part.decompose()
     for formula in article.select(".math"):
         formula.string = words_of(formula.get_text())
     top = article.find("h1")
@@ -63,6 +67,7 @@ def sections(page: str, html: str) -> Iterator[dict[str, str]]:
             heading.decompose()
             text = re.sub(r"\s+", " ", section.get_text(" ", strip=True))
             place = "" if heading is top else f"#{section['id']}"
+            text = text if page.startswith("chapters") else text[:BESIDE]
             yield {"id": f"{page}.html{place}", "page": of, "title": title, "text": text}
 
 
