@@ -252,7 +252,19 @@ def text(plan: Plan) -> str:
     lines.append("")
     for row in plan.rows:
         lines += textwrap.wrap(f"θ = {row.theta:g}: {row.advice}", 79, subsequent_indent="  ")
-    columns = [names for _, names in GROUPS]
+    table = _table(plan, {})
+    if max(map(len, table)) > 80:
+        table = _table(plan, {"averaging": "mean", "recall": "rec."})
+    lines += ["", "errors, share of the query and recall in per cent", *table]
+    lines.append(f"recall at {plan.false_alarms:.0%} false alarms")
+    for note in ["", _needed(plan), *_notes(plan)]:
+        lines += textwrap.wrap(note, 79, subsequent_indent="  ") or [""]
+    return "\n".join(lines)
+
+
+def _table(plan: Plan, short: Mapping[str, str]) -> list[str]:
+    """Lines of the table, some heads said in fewer letters."""
+    columns = [tuple(short.get(name, name) for name in names) for _, names in GROUPS]
     rows = [_cells(row) for row in plan.rows]
     widths = [
         [max(len(line[g][k]) for line in [columns, *rows]) for k in range(len(names))]
@@ -260,17 +272,14 @@ def text(plan: Plan) -> str:
     ]
     spans = [sum(w) + len(w) - 1 for w in widths]
     heads = [f"{name:^{span}}" for (name, _), span in zip(GROUPS, spans, strict=True)]
-    lines += ["", "errors, share of the query and recall in per cent", "  ".join(heads).rstrip()]
+    lines = ["  ".join(heads).rstrip()]
     for line in [columns, *rows]:
         groups = [
             " ".join(x.rjust(w) for x, w in zip(cells, width, strict=True))
             for cells, width in zip(line, widths, strict=True)
         ]
         lines.append("  ".join(groups))
-    lines.append(f"recall at {plan.false_alarms:.0%} false alarms")
-    for note in ["", _needed(plan), *_notes(plan)]:
-        lines += textwrap.wrap(note, 79, subsequent_indent="  ") or [""]
-    return "\n".join(lines)
+    return lines
 
 
 def html(plan: Plan) -> str:
