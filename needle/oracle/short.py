@@ -138,7 +138,7 @@ def short_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> 
     Unless τ is given, that at the best of these, or at τ = ∞ if that is better.
 
     >>> round(short_risk(1000, 4, 4.5, 0.5, 1.2).error, 4)
-    0.0081
+    0.008
     """
     unit = math.sqrt(2 * math.log(L))
     theta = min(theta, 2 * unit + 80 + 0.1 * math.sqrt(L))  # beyond it the error is below 10⁻³⁰⁰

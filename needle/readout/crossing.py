@@ -7,7 +7,7 @@ after division by r the features are pooled ones with δ = θR/√L replaced by
 
     δ_eff Λ,   δ_eff = δ e^{Tθs − T²/2} √(1 − s²T²/(1+T²)),   Λ = R⁻¹ Σ_j e^{T g_j − T²/2}.
 
-Appendix C, prp-c-long and prp-c-crossing.
+Appendix C, prp-c-long and prp-c-sharp.
 """
 
 from __future__ import annotations

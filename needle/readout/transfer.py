@@ -114,6 +114,7 @@ def predict_transfer(
 
     Examples
     --------
+    >>> from needle import SparseTokens, attention
     >>> short, long = (SparseTokens(L=L, R=1, theta=5.0, pi=0.5) for L in (20, 2000))
     >>> law, test = (attention(model, temperature=2.0, cos=0.9) for model in (short, long))
     >>> for intercept in ("keep", "rate", "best"):
@@ -158,6 +159,7 @@ def simulate_transfer(
 
     Examples
     --------
+    >>> from needle import SparseTokens, attention
     >>> short, long = (SparseTokens(L=L, R=1, theta=5.0, pi=0.5) for L in (20, 2000))
     >>> law, test = (attention(model, temperature=2.0, cos=0.9) for model in (short, long))
     >>> found = simulate_transfer(law, test, 200, 2.0, 0.01, np.random.default_rng(0))

@@ -71,7 +71,7 @@ def test_a_build_without_the_files_says_what_to_do(
 ) -> None:
     (shelf / "stamp").unlink()
     monkeypatch.setattr(live_pages, "WANTED", True)
-    with pytest.raises(SystemExit, match="run scripts/live_assets"):
+    with pytest.raises(SystemExit, match="run scripts/book/live_assets"):
         live_pages.stage(tmp_path / "source", [], {})
     live_pages.stage(tmp_path / "source", [], {}, preview=True)
     monkeypatch.setattr(live_pages, "WANTED", False)

@@ -232,7 +232,7 @@ def test_an_interrupted_run_says_so_and_goes_on(tmp_path) -> None:
     """Ctrl-C: the message, its exit code, and nothing computed twice."""
     script = tmp_path / "slow.py"
     script.write_text(
-        "import sys, time\nfrom pathlib import Path\nfrom scripts import reproduce\n"
+        "import sys, time\nfrom pathlib import Path\nfrom scripts.run import reproduce\n"
         "from experiments import example\nplain = example.mean_of_normals\n"
         "def mean_of_normals(n, rng):\n    time.sleep(0.1)\n    print('x', flush=True)\n"
         "    return {'mean': float(rng.normal(size=n).mean())}\n"
