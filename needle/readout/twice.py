@@ -28,8 +28,6 @@ from .reuse import two_step_features
 from .seen import Seen, training_law
 from .separable import separability
 
-__all__ = ["predict_reused_capacity", "simulate_reused_separable"]
-
 Array = np.ndarray
 _RANGE = 0.2, 500.0  # capacities that are looked for
 

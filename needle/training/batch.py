@@ -33,8 +33,6 @@ from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
 from .worlds import Limit, TokenWorld, World
 
-__all__ = ["Descent", "gradient", "predict_descent", "simulate_descent"]
-
 Array = np.ndarray
 _BLOCK = 2**22  # entries of the largest block of tokens drawn at once
 _SINGLE = 2**21  # above as many numbers the tokens of a simulation are kept in single precision

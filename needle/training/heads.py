@@ -20,8 +20,6 @@ from ..kit.records import Measured
 from .batch import Rule, State, check_rule, check_steps, descend, draw_tokens
 from .worlds import Limit, TokenWorld, World
 
-__all__ = ["TwoHeads", "predict_two_heads", "simulate_two_heads"]
-
 Array = np.ndarray
 
 

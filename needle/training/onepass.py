@@ -41,8 +41,6 @@ from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
 from .flow import Cloud, Rates, State, drift, flow_error, sample_cloud
 
-__all__ = ["Training", "predict_training", "simulate_training"]
-
 Array = np.ndarray
 Start = tuple[float, float] | Training
 _FIRST, _LAST, _ENTRIES = 10, 16, 2**22  # log₂ of points, and entries of the largest cloud

@@ -33,8 +33,6 @@ from .batch import fresh_error
 from .flow import Cloud, State, bags, frame_of, products, sample_cloud
 from .worlds import Limit, TokenWorld, World
 
-__all__ = ["predict_rounds", "simulate_rounds"]
-
 Array = np.ndarray
 KINDS = ("readout", "repeat")
 _BITS, _ENTRIES = 12, 2**22

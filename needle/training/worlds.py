@@ -27,8 +27,6 @@ from ..data.tokens import SparseTokens
 from ..kit.records import ConvergenceError
 from ..readout.seen import Seen
 
-__all__ = ["Limit", "TokenWorld", "World"]
-
 Array = np.ndarray
 _ROWS, _MEMORY = 64, 2**28  # rows of a block; numbers in single precision that all blocks may hold
 
