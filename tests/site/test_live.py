@@ -190,11 +190,11 @@ def test_a_double_click_is_one_click_and_what_waits_can_be_withdrawn(first: Any)
     assert first.locator(".live-start").get_attribute("data-live") == "ready"
 
 
-def test_a_cell_before_its_imports_says_what_is_missing(first: Any) -> None:
+def test_a_name_that_nothing_defines_is_said_as_python_says_it(first: Any) -> None:
     write(first, 3, "never_defined")
     settled(first)
     assert "NameError" in outputs(first, 3)
-    assert "Run all above" in cell(first, 3).locator(".live-note").inner_text()
+    assert "failed" in cell(first, 3).locator(".live-note").inner_text()
     cell(first, 3).get_by_text("Reset").click()
 
 

@@ -38,7 +38,7 @@ def computed(chromium: Any, host: str, settings: list[dict[str, Any]]) -> list[d
 
 
 def test_the_page_holds_the_place_of_its_figure() -> None:
-    source = (ROOT / f"{PAGE}.md").read_text(encoding="utf-8")
+    source = (ROOT / "site" / f"{PAGE}.md").read_text(encoding="utf-8")
     assert placeholder("numbers", {}) in source
 
 
