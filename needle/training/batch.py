@@ -57,30 +57,30 @@ class State(NamedTuple):
     b: float
 
 
-class Scores(NamedTuple):
+class Heard(NamedTuple):
     """What the bags show at a state: scores (n,), and marks (2·heads, n, L) still without g."""
 
     t: Array
     marks: Array
 
 
-def scores(world: World, state: State) -> Scores:
+def scores(world: World, state: State) -> Heard:
     """⟨s, Xw⟩ + b, and the marks s∘(Xw − ⟨s, Xw⟩) and s of each head."""
     u, v = np.split(world.field(np.concatenate([state.q, state.w])), 2)
     s = softmax(u, axis=-1)
     means = np.einsum("hnl,hnl->hn", s, v)
     marks = np.concatenate([s * (v - means[..., None]), s])
-    return Scores(means.sum(axis=0) + state.b, marks)
+    return Heard(means.sum(axis=0) + state.b, marks)
 
 
-def slope(world: World, seen: Scores, loss: Loss) -> State:
+def slope(world: World, seen: Heard, loss: Loss) -> State:
     """The gradient of the mean loss."""
     g = loss.first(seen.t, world.y)
     q, w = np.split(world.pull(g.astype(seen.marks.dtype)[:, None] * seen.marks), 2)
     return State(q, w, float(world.weight @ g))
 
 
-def descend(world: World, state: State, rule: Rule) -> Iterator[tuple[State, Scores]]:
+def descend(world: World, state: State, rule: Rule) -> Iterator[tuple[State, Heard]]:
     """The states of descent, each with its scores; a step is taken when the next one is asked."""
     keep_q, keep_w = 1 - np.array([rule.lr_q, rule.lr_w]) * rule.decay
     while True:
