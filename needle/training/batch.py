@@ -277,6 +277,7 @@ def draw_tokens(
 
 
 def check_steps(steps: Sequence[int]) -> list[int]:
+    """Step counts, rising; ValueError for others."""
     counts = [check_integer("steps", x, 0) for x in check_array("steps", steps, "m").tolist()]
     if any(b <= a for a, b in pairwise(counts)):
         raise ValueError(f"steps = {steps!r} is not allowed: steps must rise")
@@ -297,6 +298,7 @@ def _check_lean(lean: tuple[float, float]) -> Array:
 def check_rule(
     loss: str, lr_q: float, lr_w: float, lr_b: float, decay: float | tuple[float, float]
 ) -> Rule:
+    """The rates, decays and loss of a descent; ValueError for what cannot be meant."""
     named = {"lr_q": lr_q, "lr_w": lr_w, "lr_b": lr_b}
     rate_q, rate_w, rate_b = (check_real(name, value, 0) for name, value in named.items())
     pair = np.full(2, decay) if np.ndim(decay) == 0 else decay

@@ -233,7 +233,7 @@ def test_paper_is_light_whatever_the_theme(dark: Any) -> None:
     dark.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
     assert luminance(background(dark)) > 0.9
     ink = dark.evaluate(
-        "() => getComputedStyle(document.querySelector('article p:not(figure p), main p')).color"
+        "() => getComputedStyle(document.querySelector(':is(article, main) p:not(figure p)')).color"
     )
     assert luminance(np.array([int(v) for v in re.findall(r"\d+", ink)[:3]])) < 0.1
     dark.emulate_media(media="screen")

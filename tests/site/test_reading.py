@@ -65,7 +65,7 @@ def test_a_mark_opens_its_card_by_keyboard_and_escape_closes_it(chromium: Any, h
         assert not card.is_visible()
         mark.focus()
         page.keyboard.press("Enter")
-        assert card.is_visible()
+        card.wait_for()
         assert card.locator("tbody tr").count() >= int(mark.inner_text().split()[1])
         box = card.bounding_box()
         assert 0 <= box["x"] <= box["x"] + box["width"] <= 1280
