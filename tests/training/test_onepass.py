@@ -52,7 +52,7 @@ def brute_force(state: State, model: SparseTokens, loss: str, rates: Rates, n: i
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(1.1e-4)
+@pytest.mark.false_alarm(1e-4)  # the corruption is missed with probability below 1e-29
 @pytest.mark.parametrize("loss", ["logistic", "square"])
 @pytest.mark.parametrize(
     ("model", "state"),
@@ -70,7 +70,7 @@ def test_drift_against_tokens(model, state, loss):
     ours = [*drift(state, model, cloud, loss, rates), flow_error(state, model, cloud)]
     bags = brute_force(state, model, loss, rates, 200_000, seed=model.L)
     agree(np.array(ours), bags, claim="flow-on-tokens")
-    wrong = np.array(ours) * 1.07
+    wrong = np.array(ours) * 1.05
     with pytest.raises(AgreementError):
         agree(wrong, bags, claim="flow-on-tokens-corrupted")
 
