@@ -53,14 +53,16 @@
         set(page.dataset.read === "code" ? "reading" : "code", true);
       });
     }
+    let from = scrollY; // where the page stood when a card opened, or was last scrolled to
     for (const card of document.querySelectorAll(".card-of-check")) {
       const button = document.querySelector(`[popovertarget="${card.id}"]`);
       card.addEventListener("beforetoggle", ({ newState }) => {
-        if (newState === "open") card.dataset.placed = "";
+        if (newState !== "open") return;
+        card.dataset.placed = "";
+        from = scrollY;
       });
       card.addEventListener("toggle", ({ newState }) => newState === "open" && place(card, button));
     }
-    let from = scrollY;
     addEventListener("scroll", () => {
       if (Math.abs(scrollY - from) < 40) return;
       from = scrollY;
