@@ -242,7 +242,8 @@ def needle_weight(model: SparseTokens, tau: float, noise: Noise) -> float:
     [0.0, 0.9]
     """
     check_is("model", model, SparseTokens)
-    scale, (mass,) = _check_noise(noise, model).tilted(check_real("tau", tau, 0), one)
+    tau = check_real("tau", tau, 0)
+    scale, (mass,) = _check_noise(noise, model).tilted(tau, one)
     with np.errstate(divide="ignore"):
         bag = (scale + np.log(mass))[:, None]
     return float(expit(logsumexp(tau * (model.theta + noise.free), axis=-1) - bag).mean())

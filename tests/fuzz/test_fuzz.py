@@ -25,9 +25,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import needle
 from needle import ConvergenceError
 
-from .cases import CASES, Case
+from .case import Case
+from .cases import CASES, ELSEWHERE
 
 pytestmark = pytest.mark.slow
 LONG = int(os.environ.get("FUZZ", "0") or 0)
@@ -165,3 +167,8 @@ def test_equal_numbers_give_equal_answers(case):
             if float(form(value)) == value:
                 other = attempt(case, {**arguments, name: form(value)})
                 assert other is None or list(numbers(other)) == list(numbers(expected)), name
+
+
+def test_every_public_function_of_numbers_has_a_case():
+    told = {case.name for case in CASES} | set(ELSEWHERE)
+    assert {name for name in dir(needle) if not name.startswith("_")} - told == set()
