@@ -24,7 +24,7 @@ import numpy as np
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
-from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -76,7 +76,12 @@ STYLE: Any = {
     "svg.fonttype": "none",
 }
 WIDTHS = {1: 5.2, 2: 6.8, 3: 6.8}
-_HALO: Any = [patheffects.withStroke(linewidth=2.5, foreground="white")]
+DRAWN = os.environ.get("NEEDLE_FIGURES") == "svg"  # where the page gives letters their halo
+
+
+def halo(color: str = "white") -> Any:
+    """A rim around letters, so that they can be read on anything."""
+    return [] if DRAWN else [patheffects.withStroke(linewidth=2.5, foreground=color)]
 
 
 class Drawing(Figure):
@@ -102,7 +107,7 @@ def use_style() -> None:
 
         inline: Any = InlineBackend.instance()
         inline.print_figure_kwargs = {"bbox_inches": None}
-        if os.environ.get("NEEDLE_FIGURES") == "svg":
+        if DRAWN:
             inline.figure_formats = {"svg"}
 
 
@@ -181,39 +186,6 @@ def mean_and_error(trials: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([group.mean() for group in samples]), np.array(error)
 
 
-def heat(
-    ax: Axes,
-    x: Any,
-    y: Any,
-    z: Any,
-    *,
-    label: str = "",
-    levels: Any = None,
-    center: float | None = None,
-    pattern: str = "%.3g",
-    **kwargs: Any,
-) -> None:
-    """A map of z (len(y), len(x)) with a color bar and labeled contour lines at `levels`.
-
-    With `center` the colors diverge from that value: orange above, violet below.
-    """
-    z = np.asarray(z, dtype=float)
-    norm: Normalize | None = None
-    if center is not None:
-        reach = np.nanmax(np.abs(z - center)) or 1.0
-        norm = TwoSlopeNorm(center, center - reach, center + reach)
-        kwargs.setdefault("cmap", "PuOr_r")
-    image = ax.pcolormesh(
-        x, y, z, **{"shading": "nearest", "norm": norm, "rasterized": True, **kwargs}
-    )
-    ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
-    ax.grid(False)
-    if levels is not None:
-        lines = ax.contour(x, y, z, levels=levels, colors="#1f2430", linewidths=1.2)
-        for text in ax.clabel(lines, fmt=pattern, fontsize=11):
-            text.set_path_effects(_HALO)
-
-
 def mark(
     ax: Axes,
     text: str = "",
@@ -227,7 +199,7 @@ def mark(
     """A thin dashed line at x or at y, named `text` at the share `at` of its length."""
     color = kwargs.pop("color", color_of(model))
     style = {"color": color, "lw": 1.2, "ls": (0, (4, 3)), "zorder": 1.5, **kwargs}
-    words: dict[str, Any] = {"color": color, "fontsize": 11, "path_effects": _HALO}
+    words: dict[str, Any] = {"color": color, "fontsize": 11, "path_effects": halo()}
     if x is not None:
         ax.axvline(x, **style)
         place, words["va"] = ((x, at), ax.get_xaxis_transform()), "top" if at > 0.5 else "bottom"

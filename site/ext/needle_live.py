@@ -22,8 +22,8 @@ BLOCK = """
  data-packages="{packages}" data-seconds="{seconds}">
 <p><button type="button" class="btn btn-sm" data-live="start"
  style="color: inherit; border-color: currentcolor">
-Run this page</button> <span role="status">Edit and run every cell in this browser: {megabytes} MB
-once, nothing to install, nothing sent anywhere.</span></p>
+Run this page</button> <span role="status"><span class="roomy">Edit and run every cell in this
+browser: </span>{megabytes} MB once<span class="roomy">, nothing sent anywhere</span>.</span></p>
 <script>
 (() => {{
   const block = document.querySelector(".live-start");
@@ -76,9 +76,9 @@ def add_button(
     chapter = known.get("chapters", {}).get(name)
     if document is None or not chapter or chapter["missing"]:
         return
-    before, end, after = context["body"].partition("</h1>")
-    if not end:
-        raise ExtensionError(f"{name}: the button found no title to stand under")
+    before, place, after = context["body"].partition("<!-- live -->")
+    if not place:
+        raise ExtensionError(f"{name}: the button found no place beside the switch of modes")
     block = BLOCK.format(
         base=html.escape(app.builder.get_relative_uri(name, "live/x").rsplit("x", 1)[0]),
         version=known["version"],
@@ -87,7 +87,7 @@ def add_button(
         packages=" ".join(chapter["packages"]),
         seconds=" ".join(f"{value:g}" for value in chapter["seconds"]),
     )
-    context["body"] = f"{before}{end}{block}{after}"
+    context["body"] = f"{before}{block}{after}"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

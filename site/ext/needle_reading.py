@@ -37,10 +37,11 @@ OF_BOX = re.compile(r"(?:Status|Where it is checked):")
 LAST = "exercises"  # where a reader turns from reading to doing: all stays as it is
 IMPORTS = re.compile(r"(?:from|import) ")
 SWITCH = """
-<div class="reading-switch d-print-none" role="group" aria-label="What this page shows">
+<div class="above-text d-print-none">
+<div class="reading-switch" role="group" aria-label="What this page shows">
 <button type="button" data-mode="reading" aria-pressed="true">Reading</button>
 <button type="button" data-mode="code" aria-pressed="false" aria-keyshortcuts="c">With code</button>
-</div>
+</div><!-- live --></div>
 """
 
 

@@ -107,6 +107,7 @@ def text(match: re.Match[str]) -> str:
     style = f"--fs: {max(sizes):g}px"
     style += f"; text-anchor: {anchor[1]}" if anchor else ""
     style += f"; fill: {fill[1]}" if fill else ""
+    style += "; stroke: var(--ink)" if fill and fill[1].lower() in ("#ffffff", "white") else ""
     style += "; font-weight: 600" if weight else ""
     place = "".join(
         f' {name}="{value}"'

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import rgb_to_hsv, to_rgb
 
-from utils import figures
+from utils import figures, maps
 from utils.results import Estimate
 
 mpl.use("agg")
@@ -141,14 +141,33 @@ def test_unknown_models_are_refused():
 def test_heat_keeps_orientation_scale_and_contours():
     _, ax = figures.panels()
     z = np.arange(6.0).reshape(2, 3)
-    figures.heat(ax, [1, 2, 3], [10, 20], z, levels=[2.5], label="error")
+    maps.heat(ax, [1, 2, 3], [10, 20], z, levels=[2.5], label="error")
     mesh = ax.collections[0]
     np.testing.assert_array_equal(mesh.get_array(), z)
     assert mesh.get_clim() == (0, 5)
     assert ax.texts or len(ax.collections) > 1
     _, ax = figures.panels()
-    figures.heat(ax, [1, 2, 3], [10, 20], z, center=1.0)
+    maps.heat(ax, [1, 2, 3], [10, 20], z, center=1.0)
     assert ax.collections[0].get_clim() == (-3, 5)
+
+
+def test_numbers_on_a_map_can_be_read_where_it_is_dark_and_where_it_is_light():
+    """On every color of the maps of the book the chosen letters are at least 3.9:1."""
+    z = np.linspace(-1, 1, 81)
+    for options in ({"center": 0.0}, {}, {"cmap": "viridis"}):
+        _, ax = figures.panels()
+        maps.heat(ax, np.arange(81), [1.0, 2.0], np.tile(z, (2, 1)), **options)
+        for k in range(81):
+            maps.number(ax, f"{k}", k, 2.0)
+        grounds = [maps.below(ax, k, 2.0) for k in range(81)]
+        written = [text.get_color() for text in ax.texts]
+        assert set(written) == {figures.COLORS["bayes"], "white"}
+        assert min(map(contrast, written, grounds)) >= 3.9
+        other = {"white": figures.COLORS["bayes"], figures.COLORS["bayes"]: "white"}
+        assert min(contrast(other[w], g) for w, g in zip(written, grounds, strict=True)) < 2
+    _, ax = figures.panels()
+    maps.number(ax, "no map", 0, 0)
+    assert ax.texts[0].get_color() == figures.COLORS["bayes"]
 
 
 def test_marks_follow_their_axis():

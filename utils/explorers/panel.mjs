@@ -112,7 +112,7 @@ export class Panel {
       d += `${pen}${fixed(this.sx(x))},${fixed(this.sy(ys[i]))}`;
       pen = "L";
     });
-    this.marks.push(["path", { class: `line c-${color}`, "data-curve": name, "clip-path": `url(#${this.clip})`, "stroke-width": width, "stroke-dasharray": dash ? "5 4" : undefined, d }]);
+    this.marks.push(["path", { class: `line c-${color}`, "data-curve": name, "clip-path": `url(#${this.clip})`, "stroke-width": width, "stroke-dasharray": dash === true ? "5 4" : dash || undefined, d }]);
     if (read) this.series.push({ name, xs, ys, color, digits });
     if (legend) this.legend.push({ name, color, dash });
     return this;
@@ -190,7 +190,7 @@ export class Panel {
     for (const { name, color, dash } of this.legend) {
       const wide = 30 + 7.2 * name.length;
       if (at + wide - 8 > this.width && at > left) [at, down] = [left - 40, down + 15];
-      keys.push(["path", { class: `line c-${color}`, "stroke-width": 3, "stroke-dasharray": dash ? "4 3" : undefined, d: `M${at},${down}h14` }]);
+      keys.push(["path", { class: `line c-${color}`, "stroke-width": 3, "stroke-dasharray": dash === true ? "4 3" : dash || undefined, d: `M${at},${down}h14` }]);
       keys.push(["text", { class: `c-${color}`, x: at + 18, y: down + 4 }, name]);
       at += wide;
     }

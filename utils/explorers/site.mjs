@@ -47,10 +47,10 @@ const to_address = ({ name, start }, params) => {
 };
 
 const begin = async (place) => {
-  const name = place.dataset.explorer;
+  const { explorer: name, family } = place.dataset; // a family of curves has its numbers with it
   const [module, { spec, data }] = await Promise.all([
-    import(`./${name}.mjs`),
-    fetch(new URL(`${name}.json`, import.meta.url)).then((answer) => answer.json()),
+    import(`./${family ? "family" : name}.mjs`),
+    family ? JSON.parse(family) : fetch(new URL(`${name}.json`, import.meta.url)).then((answer) => answer.json()),
   ]);
   const own = { ...spec.start, ...JSON.parse(place.dataset.start ?? "{}") };
   const state = { spec: { ...spec, start: own }, data: module.prepare ? module.prepare(data) : data, params: from_address(spec, { ...own }) };
