@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from scipy.special import ndtr, softmax
@@ -31,7 +31,7 @@ from ..kit.nodes import CLOUD
 from ..kit.records import ConvergenceError, Readout
 from ..kit.threads import in_one_thread
 from ..steps.alignment import predict_alignment
-from ..steps.rule import two_steps
+from ..steps.rule import StepOptions, step_rule, two_steps
 from .fit import error_rate, fit_readout
 from .limit import OrderParameters, solve_readout
 from .seen import Plane, Seen, training_law
@@ -119,8 +119,9 @@ def predict_reuse(
     >>> print(f"{fresh.train_loss:.3f} {reused.train_loss:.3f}")
     0.113 0.066
     """
-    options: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b, "withheld": withheld}
-    found = reuse_path(model, alpha, [lam], temperature=temperature, **options)[0][0]
+    steps = StepOptions(loss=loss, lr_w=lr_w, lr_b=lr_b)
+    path = reuse_path(model, alpha, [lam], temperature=temperature, withheld=withheld, **steps)
+    found = path[0][0]
     if not found.converged:
         raise ConvergenceError(
             f"alpha = {alpha:g}, lam = {lam:g}: Newton's steps did not end; take a larger lam",
@@ -136,12 +137,10 @@ def reuse_path(
     lams: Sequence[float],
     *,
     temperature: float,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
     withheld: bool = True,
     resolution: int = 1536,
     bits: int = CLOUD,
+    **steps: Unpack[StepOptions],
 ) -> list[tuple[Readout, Scores]]:
     """`predict_reuse` at several ridges, at little more than the cost of one; see `converged`.
 
@@ -150,7 +149,7 @@ def reuse_path(
     """
     lams = [check_real("lam", lam, 0, open_low=True) for lam in lams]
     withheld = check_flag("withheld", withheld)
-    steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
+    loss = step_rule(**steps).loss
     seen, frame = training_law(model, alpha, temperature=temperature, **steps)
     unseen, _ = training_law(model, alpha, temperature=temperature, seen=False, **steps)
     if not withheld:
@@ -194,10 +193,8 @@ def simulate_reuse(
     rng: np.random.Generator,
     *,
     temperature: float,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
     fresh: bool = False,
+    **steps: Unpack[StepOptions],
 ) -> Readout:
     """Two gradient steps on n = alpha·d samples of tokens in R^d, then a readout on the same ones.
 
@@ -215,10 +212,8 @@ def simulate_reuse(
     0.10
     0.16
     """
-    F, y, q = two_step_features(
-        model, d, alpha, rng, temperature=temperature, loss=loss, lr_w=lr_w, lr_b=lr_b, fresh=fresh
-    )
-    fit = fit_readout(F, y, lam, loss=loss)
+    F, y, q = two_step_features(model, d, alpha, rng, temperature=temperature, fresh=fresh, **steps)
+    fit = fit_readout(F, y, lam, loss=step_rule(**steps).loss)
     size, norm = float(np.linalg.norm(q)), float(np.linalg.norm(fit.w))
     law = attention(model, temperature=size, cos=min(1.0, max(-1.0, q[0] / size)))
     plane = np.array(
@@ -257,9 +252,7 @@ def reuse_scores(
     lam: float,
     *,
     temperature: float,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
+    **steps: Unpack[StepOptions],
 ) -> SeenScores:
     """The scores behind `predict_reuse`: u = prox(left_out), left_out = Ω + χ⟨ϑ, k⟩.
 
@@ -272,9 +265,8 @@ def reuse_scores(
     0.00
     0.20
     """
-    steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
     law, frame = training_law(model, alpha, temperature=temperature, **steps)
-    kind, lam = get_loss(loss, SMOOTH), check_real("lam", lam, 0, open_low=True)
+    kind, lam = get_loss(step_rule(**steps).loss), check_real("lam", lam, 0, open_low=True)
     x, residual, _ = solve_seen(law, alpha, lam, kind)
     if residual >= TOLERANCE:
         raise ConvergenceError(f"lam = {lam:g}: Newton's steps did not end; take a larger lam")
@@ -304,18 +296,16 @@ def two_step_features(
     rng: np.random.Generator,
     *,
     temperature: float,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
     fresh: bool = False,
+    **steps: Unpack[StepOptions],
 ) -> SeenFeatures:
     """Attention features of n = alpha·d samples behind the query of two gradient steps on them."""
     model, d, rng = check_is("model", model, SparseTokens), check_integer("d", d, 3), check_rng(rng)
     T = check_real("temperature", temperature, 0, open_low=True)
     n = max(2, round(check_real("alpha", alpha, 0, open_low=True) * d))
     X, y, _ = model.sample(n, d, rng)
-    q = two_steps(X, y, loss=loss, lr_w=lr_w, lr_b=lr_b).q
-    q *= T / predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b).query_norm
+    q = two_steps(X, y, **steps).q
+    q *= T / predict_alignment(model, alpha, **steps).query_norm
     if check_flag("fresh", fresh):
         X, y, _ = model.sample(n, d, rng)
     return SeenFeatures(np.einsum("nl,nld->nd", softmax(X @ q, axis=1), X), y, q)

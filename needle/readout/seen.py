@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from scipy.special import ndtri, softmax
@@ -28,8 +28,8 @@ from ..kit.checks import check_flag, check_real
 from ..kit.losses import SMOOTH, get_loss
 from ..kit.nodes import sobol
 from ..kit.records import ConvergenceError
-from ..steps.alignment import predict_alignment
-from ..steps.rule import step_rule
+from ..steps.alignment import alignment_of
+from ..steps.rule import StepOptions, step_rule
 
 Array = np.ndarray
 _POINTS, _ENTRIES, _LONGEST = 13, 2**21, 10_000
@@ -70,10 +70,8 @@ def training_law(
     alpha: float,
     *,
     temperature: float,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
     seen: bool = True,
+    **steps: Unpack[StepOptions],
 ) -> tuple[Seen, Plane]:
     """The law of the features on samples that the two steps have seen, or on fresh ones.
 
@@ -93,9 +91,9 @@ def training_law(
     L, R, theta = model.L, model.R, model.theta
     if L > _LONGEST:
         raise ValueError(f"L = {L} is not allowed: here L must be at most {_LONGEST}")
-    limit = predict_alignment(model, alpha, loss=loss, lr_w=lr_w, lr_b=lr_b)
-    get_loss(loss, SMOOTH)
-    rule = step_rule(loss, lr_w, lr_b)
+    rule = step_rule(**steps)
+    get_loss(rule.loss, SMOOTH)
+    limit = alignment_of(model, alpha, rule)
     gradient, pull = rule.gradient, rule.start
     if limit.noise <= FAINTEST * limit.readout_norm:
         raise ConvergenceError(

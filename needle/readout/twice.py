@@ -14,7 +14,7 @@ With k = 0 and fresh samples this is eq-d-J. Chapter 8, thm-8-capacity.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from scipy.optimize import brentq
@@ -23,6 +23,7 @@ from ..data.classifiers import attention
 from ..data.tokens import SparseTokens
 from ..kit.records import ConvergenceError
 from ..steps.alignment import predict_alignment
+from ..steps.rule import StepOptions
 from .capacity import least_repair, predict_capacity, squared_repair
 from .reuse import two_step_features
 from .seen import Seen, training_law
@@ -68,9 +69,7 @@ def predict_reused_capacity(
     model: SparseTokens,
     *,
     temperature: float,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
+    **steps: Unpack[StepOptions],
 ) -> float:
     """The largest α = n/d at which attention separates the very samples its query has learned from.
 
@@ -78,7 +77,7 @@ def predict_reused_capacity(
     ----------
     model : the token model
     temperature : T = β|q| > 0
-    loss, lr_w, lr_b : of the two steps (`needle.steps.alignment.predict_alignment`)
+    **steps : loss, lr_w, lr_b of the two steps (`needle.predict_alignment`)
 
     Returns
     -------
@@ -96,16 +95,15 @@ def predict_reused_capacity(
     >>> round(predict_reused_capacity(model, temperature=2.0), 1)
     3.7
     """
-    rates: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b}
 
     def excess(log: float) -> float:
         alpha = math.exp(log)
         laws = (
-            training_law(model, alpha, temperature=temperature, seen=seen, **rates)[0]
+            training_law(model, alpha, temperature=temperature, seen=seen, **steps)[0]
             for seen in (True, False)
         )
         seen, fresh = map(_repair, laws)
-        cos = predict_alignment(model, alpha, **rates).query_cos
+        cos = predict_alignment(model, alpha, **steps).query_cos
         exact = predict_capacity(attention(model, temperature=temperature, cos=cos))
         return math.log(max(seen, 1e-12) / max(fresh, 1e-12)) - math.log(exact) + log
 
@@ -128,10 +126,8 @@ def simulate_reused_separable(
     rng: np.random.Generator,
     *,
     temperature: float,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
     fresh: bool = False,
+    **steps: Unpack[StepOptions],
 ) -> bool:
     """Whether n = alpha·d samples are separable behind the query that they have learned.
 
@@ -146,6 +142,6 @@ def simulate_reused_separable(
     True
     """
     features = two_step_features(
-        model, d, alpha, rng, temperature=temperature, loss=loss, lr_w=lr_w, lr_b=lr_b, fresh=fresh
+        model, d, alpha, rng, temperature=temperature, fresh=fresh, **steps
     )
     return separability(features.F, features.y).separable

@@ -1,5 +1,6 @@
 """Two gradient steps on the query, and their limit."""
 
+from .alignment import alignment_of as alignment_of
 from .alignment import indicator_length as indicator_length
 from .alignment import predict_alignment as predict_alignment
 from .alignment import simulate_alignment as simulate_alignment
@@ -20,6 +21,7 @@ from .rates import calibrated_rate as calibrated_rate
 from .rates import rate_window as rate_window
 from .rule import SLOPES as SLOPES
 from .rule import Pulls as Pulls
+from .rule import StepOptions as StepOptions
 from .rule import StepRule as StepRule
 from .rule import TwoSteps as TwoSteps
 from .rule import block_length as block_length

@@ -74,7 +74,11 @@ def predict_alignment(
     """
     model = check_model(model)
     rule = step_rule(loss, lr_w, lr_b, model.pi if check_flag("balanced", balanced) else None)
-    alpha0 = check_real("alpha0", alpha0, 0, open_low=True)
+    return alignment_of(model, check_real("alpha0", alpha0, 0, open_low=True), rule)
+
+
+def alignment_of(model: SparseTokens, alpha0: float, rule: StepRule) -> Alignment:
+    """`predict_alignment` for two steps by a given rule."""
     limit, rested = _limit(model, rule, 1 / alpha0), _limit(model, rule, 0.0)
     along, across = limit.along, math.sqrt(limit.across_power / alpha0)
     readout = math.hypot(along, across)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Unpack
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,7 +23,7 @@ from ..kit.checks import check_integer, check_real
 from ..kit.losses import SMOOTH, get_loss
 from ..kit.nodes import sobol
 from .alignment import indicator_length
-from .rule import step_rule
+from .rule import StepOptions, step_rule
 
 Array = np.ndarray
 _POINTS = 13  # log₂ of the quasi-random points
@@ -80,10 +81,7 @@ def chance_cosines(
     model: SparseTokens,
     d: int,
     alpha0: float,
-    *,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
+    **steps: Unpack[StepOptions],
 ) -> tuple[Array, Array]:
     """Equally likely values of s_q, and of the ratio of echo to noise, in two arrays (8192,).
 
@@ -97,8 +95,8 @@ def chance_cosines(
     [0.14, 0.79]
     """
     model, d = check_model(model), check_integer("d", d, 3)
-    get_loss(loss, SMOOTH)
-    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(loss, lr_w, lr_b)
+    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(**steps)
+    get_loss(rule.loss, SMOOTH)
     L, R, theta, n = model.L, model.R, model.theta, alpha0 * d
     if n < 1:
         raise ValueError(
@@ -137,10 +135,7 @@ def predict_chance(
     model: SparseTokens,
     d: int,
     alpha0: float,
-    *,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
+    **steps: Unpack[StepOptions],
 ) -> Chance:
     """The law of the query's cosine for tokens of finite width d, bags of any length.
 
@@ -156,7 +151,7 @@ def predict_chance(
     ----------
     model : the token model
     d : token dimension ≥ 3
-    alpha0, loss, lr_w, lr_b : as in `needle.predict_alignment`
+    alpha0, **steps : as in `needle.predict_alignment`
 
     Examples
     --------
@@ -167,7 +162,7 @@ def predict_chance(
     0.80 0.80
     0.79 0.52
     """
-    s, echo = chance_cosines(model, d, alpha0, loss=loss, lr_w=lr_w, lr_b=lr_b)
+    s, echo = chance_cosines(model, d, alpha0, **steps)
     return Chance(
         query_cos=float(s.mean()),
         power=float((s**2).mean()),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from scipy import stats
@@ -26,7 +27,7 @@ from ..kit.checks import (
     check_rng,
 )
 from ..kit.records import Alignment
-from .rule import mean_pulls, step_rule
+from .rule import StepOptions, mean_pulls, step_rule
 
 Array = np.ndarray
 
@@ -207,9 +208,7 @@ def predict_noisy_alignment(
     directions: int = 1,
     counts: Array | None = None,
     fourth: float | None = None,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
+    **steps: Unpack[StepOptions],
 ) -> Alignment:
     """The alignment of two steps with ξ (the mean direction, if there are several).
 
@@ -239,7 +238,7 @@ def predict_noisy_alignment(
     0.906 0.839
     """
     m, noise = check_model(model), _checked(noise)
-    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(loss, lr_w, lr_b)
+    alpha0, rule = check_real("alpha0", alpha0, 0, open_low=True), step_rule(**steps)
     L, theta = m.L, m.theta / math.sqrt(check_integer("directions", directions, 1))
     needles = _needles(m, counts)
     size = noise.fourth if fourth is None else check_real("fourth", fourth, 1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,6 +74,17 @@ MOMENTS: dict[str, Function] = {
 }  # fmt: skip
 
 
+class StepOptions(TypedDict, total=False):
+    """What may be said of the two steps: the loss, and the rates η_w > 0 and η_b of w and b.
+
+    By default "logistic", 0.5 and 0.5. Where a function takes `**steps`, these are meant.
+    """
+
+    loss: str
+    lr_w: float
+    lr_b: float
+
+
 class StepRule(NamedTuple):
     """A loss with weights κ_y of the two classes, {y: pull at the start κ_y γ_y}, and two rates."""
 
@@ -102,7 +113,9 @@ class StepRule(NamedTuple):
         return mean if abs(mean) > 1e-15 * abs(share[1] * self.start[1]) else 0.0
 
 
-def step_rule(loss: str, lr_w: float, lr_b: float, balanced: float | None = None) -> StepRule:
+def step_rule(
+    loss: str = "logistic", lr_w: float = 0.5, lr_b: float = 0.5, balanced: float | None = None
+) -> StepRule:
     """The rule of a loss, its rates checked; weights ½/π, ½/(1−π) if π is given as `balanced`."""
     kind = get_loss(loss)
     weight = {1: 1.0, -1: 1.0}

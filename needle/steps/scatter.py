@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_flag, check_real
 from ..kit.nodes import gaussian_nodes
 from .alignment import indicator_length
-from .rule import StepRule, step_rule
+from .rule import StepOptions, StepRule, step_rule
 
 Array = np.ndarray
 STEP = 2e-4  # of the differences, in units in which the cosine varies by O(1)
@@ -191,24 +191,20 @@ def _moments(draw: _Draw, cosine: Callable[[_Moved], float]) -> tuple[float, flo
     return variance, gap
 
 
-def _draw(
-    model: SparseTokens, alpha0: float, loss: str, lr_w: float, lr_b: float, balanced: bool
-) -> _Draw:
+def _draw(model: SparseTokens, alpha0: float, balanced: bool, steps: StepOptions) -> _Draw:
     model = check_model(model)
     check_real("theta", model.theta, 0, open_low=True)
     alpha0 = check_real("alpha0", alpha0, 0, open_low=True)
     weight = model.pi if check_flag("balanced", balanced) else None
-    return _Draw(model, alpha0, step_rule(loss, lr_w, lr_b, weight))
+    return _Draw(model, alpha0, step_rule(**steps, balanced=weight))
 
 
 def predict_spread(
     model: SparseTokens,
     alpha0: float,
     *,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
     balanced: bool = False,
+    **steps: Unpack[StepOptions],
 ) -> Spread:
     """The limits of d·Var cos(w⁽¹⁾, ξ) and d·Var cos(q⁽²⁾, ξ) as d → ∞ with n₀ = alpha0·d.
 
@@ -221,7 +217,7 @@ def predict_spread(
     >>> print(f"{spread.readout_cos:.3f} {spread.query_cos:.3f}")
     0.161 0.268
     """
-    draw = _draw(model, alpha0, loss, lr_w, lr_b, balanced)
+    draw = _draw(model, alpha0, balanced, steps)
     return Spread(_moments(draw, draw.readout)[0], _moments(draw, draw.query)[0])
 
 
@@ -229,10 +225,8 @@ def predict_gap(
     model: SparseTokens,
     alpha0: float,
     *,
-    loss: str = "logistic",
-    lr_w: float = 0.5,
-    lr_b: float = 0.5,
     balanced: bool = False,
+    **steps: Unpack[StepOptions],
 ) -> Gap:
     """The limits of d·(E cos − limit) for w⁽¹⁾ and q⁽²⁾: how far a finite d is from the limit.
 
@@ -245,5 +239,5 @@ def predict_gap(
     >>> print(f"{gap.readout_cos:.3f} {gap.query_cos:.3f}")
     -0.443 -1.867
     """
-    draw = _draw(model, alpha0, loss, lr_w, lr_b, balanced)
+    draw = _draw(model, alpha0, balanced, steps)
     return Gap(_moments(draw, draw.readout)[1], _moments(draw, draw.query)[1])

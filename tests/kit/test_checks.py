@@ -17,6 +17,7 @@ from needle.kit.checks import (
     check_labels,
     check_real,
     check_rng,
+    refuse_mask,
 )
 
 NO_NUMBER = [None, "3", True, np.True_, 1j, [1], np.array([1.0]), np.nan, object]
@@ -78,6 +79,60 @@ def test_messages_say_what_is_allowed():
         check_real("x", 3, high=2)
     with pytest.raises(ValueError, match=r"R must be an integer in \[1, 10\]"):
         check_integer("R", 11, 1, 10)
+
+
+def said(check, *args, **options) -> str:
+    with pytest.raises(ValueError, match="is not allowed") as refused:
+        check(*args, **options)
+    return str(refused.value)
+
+
+def test_messages_in_full():
+    """Name, value and what is allowed, to the letter: it is what a user reads."""
+    assert said(check_real, "x", 3, 0, 1) == (
+        "x = 3 is not allowed: x must be a finite number in [0, 1]"
+    )
+    assert said(check_rng, 0) == (
+        "rng = 0 is not allowed: rng must be a numpy.random.Generator, for example "
+        "numpy.random.default_rng(0)"
+    )
+    bare = "F must be finite numbers of shape"
+    assert said(check_array, "F", [[1], [1, 2]], "n", 3) == (
+        f"F = [[1], [1, 2]] is not allowed: {bare} (n, 3)"
+    )
+    assert said(check_array, "F", np.zeros(2), "n", 3) == (
+        f"F of shape (2,) is not allowed: {bare} (n, 3)"
+    )
+    assert said(check_array, "w", None, 3) == (
+        "w = None is not allowed: w must be finite numbers of shape (3,)"
+    )
+    assert said(check_labels, "y", [1, 0], 2) == (
+        "y = [1, 0] is not allowed: y must be 2 labels -1 or +1"
+    )
+    assert said(check_labels, "y", np.zeros(3), "n") == (
+        "y of shape (3,) is not allowed: y must be labels -1 or +1"
+    )
+    assert said(check_labels, "y", 2) == "y = 2 is not allowed: y must be labels -1 or +1"
+
+
+def test_masks_are_refused():
+    hidden = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    full = (
+        "w with masked numbers is not allowed: w must be without a mask, for example .compressed()"
+    )
+    assert said(refuse_mask, "w", hidden) == said(check_array, "w", hidden, 2) == full
+    refuse_mask("w", np.ma.masked_array([1.0, 2.0]))
+    labels = np.ma.masked_array([1.0, -1.0], mask=[False, True])
+    assert said(check_labels, "y", labels, 2).startswith("y of shape (2,) is not allowed")
+
+
+def test_what_cannot_become_an_array_is_refused():
+    class Elsewhere:
+        def __array__(self, *_, **__):
+            raise TypeError("on another device")
+
+    assert said(check_array, "w", Elsewhere(), "n").endswith("numbers of shape (n,)")
+    assert check_array("w", [3.0], "n").tolist() == [3.0]
 
 
 def test_choices_and_generators():

@@ -116,6 +116,34 @@ def test_prox_of_the_exponential_far_out():
         assert prox(omega, step, 1) == exact and -prox(-omega, step, -1) == exact
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_answer_is_floats_of_the_common_shape(name):
+    loss, wide, long = get_loss(name), np.zeros((3, 1), int), np.ones(4, int)
+    for z, y in [(wide, long), (wide[0, 0], long), (wide, 1)]:
+        for method in (loss.value, loss.first, loss.second):
+            if name == "logistic" and method == loss.second:
+                continue  # which does not depend on y
+            found = method(z, y)
+            assert np.shape(found) == np.broadcast_shapes(np.shape(z), np.shape(y))
+            assert np.asarray(found).dtype == np.float64
+    small = np.float32(0.1)
+    assert loss.value(small, 1) == loss.value(float(small), 1)
+    assert loss.prox(small, 1, 1) == loss.prox(float(small), 1.0, 1)
+
+
+def test_the_hinge_at_its_kink_and_at_nothing():
+    hinge = get_loss("hinge")
+    assert hinge.first(1.0, 1) == 0.0 == hinge.first(-1.0, -1)
+    assert np.isnan(hinge.first(np.nan, 1))
+
+
+def test_the_exponential_overflows_in_silence():
+    exponential = get_loss("exponential")
+    with np.errstate(all="raise"):
+        assert exponential.value(-1e4, 1) == exponential.second(-1e4, 1) == np.inf
+        assert exponential.first(-1e4, 1) == -np.inf
+
+
 def test_extreme_scores_stay_finite_and_silent():
     logistic, z = get_loss("logistic"), np.array([-1e4, 1e4])
     with np.errstate(all="raise", under="ignore"):

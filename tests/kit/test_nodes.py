@@ -1,12 +1,16 @@
 """Points and weights against closed forms and exact moments."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import qmc
 
 from needle.kit.nodes import (
     GRID,
     MASS,
+    _cells,
     _many_roots,
     _root,
     _truncated_moments,
@@ -14,6 +18,8 @@ from needle.kit.nodes import (
     falling_sums,
     gaussian_nodes,
     merge,
+    normal_grid,
+    sobol,
     softmax_sums,
 )
 
@@ -27,6 +33,58 @@ def test_gaussian_nodes_integrate_polynomials_and_sigmoids(mean, sd):
     assert weight @ ((t - mean) / sd) ** 4 == pytest.approx(3, rel=1e-8)
     assert weight @ ndtr(t) == pytest.approx(ndtr(mean / np.hypot(1, sd)), rel=1e-9, abs=1e-13)
     assert gaussian_nodes(mean, 0.0)[0].tolist() == [mean]
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1e-3), (0.0, 7.0), (-3.0, 2.0), (41.17, 3.3)])
+def test_panels_double_in_width_away_from_zero(mean, sd):
+    """Panels end at the mean ± whole multiples of sd, at 0, ±2, ±4, ±8, …, and at ±12 sd."""
+    t, _ = gaussian_nodes(mean, sd)
+    assert np.all(np.diff(t) > 0) and np.all(np.abs(t - mean) < 12 * sd)
+    powers = 2.0 ** np.arange(1, 12)
+    inside = np.concatenate([-powers, [0.0], powers])
+    inside = inside[np.abs(inside - mean) < 12 * sd]
+    edges = np.unique(np.concatenate([mean + sd * np.arange(-12.0, 13.0), inside]).round(9))
+    found = t.reshape(-1, 20)
+    x = np.polynomial.legendre.leggauss(20)[0]
+    assert found == pytest.approx(
+        edges[:-1, None] + np.diff(edges)[:, None] * (1 + x) / 2, abs=1e-8 * (1 + sd)
+    )
+
+
+def test_a_certain_score_has_one_node():
+    t, weight = gaussian_nodes(-3.0, 0.0)
+    assert t.tolist() == [-3.0] and weight.tolist() == [1.0]
+
+
+def test_bad_nodes_are_refused():
+    with pytest.raises(ValueError, match=r"^mean = 'a' is not allowed: mean must be"):
+        gaussian_nodes("a", 1.0)
+    with pytest.raises(ValueError, match=r"^sd = -1 is not allowed: sd must be .* \[0, inf"):
+        gaussian_nodes(0.0, -1)
+
+
+def test_a_grid_of_other_points():
+    points, mass = normal_grid(np.array([-1.0, 0.0, 2.0]))
+    heights = np.exp([-0.5, 0.0, -2.0])
+    assert points.tolist() == [-1.0, 0.0, 2.0]
+    assert mass == pytest.approx(heights / heights.sum(), rel=1e-15)
+
+
+def test_sobol_points_stay_off_the_walls(monkeypatch):
+    whole = sobol(3, 6, 0)
+    assert whole.shape == (64, 3) and np.all(np.histogram(whole[:, 0], 64, (0, 1))[0] == 1)
+    assert np.array_equal(whole, qmc.Sobol(3, bits=30, rng=0).random_base2(6))
+    assert not np.array_equal(whole, sobol(3, 6, 1))
+
+    class Walls:
+        def __init__(self, width, **_):
+            self.width = width
+
+        def random_base2(self, bits):
+            return np.tile([[0.0], [0.5], [1.0]], self.width)
+
+    monkeypatch.setattr(qmc, "Sobol", Walls)
+    assert sobol(2, 1, 0)[:, 1].tolist() == [2.0**-31, 0.5, 1 - 2.0**-31]
 
 
 def test_the_grid_integrates_smooth_functions():
@@ -92,6 +150,7 @@ def test_moments_below_the_smallest_token_drawn(top, T):
 
 def test_no_tokens_no_sums():
     peak, S = softmax_sums(np.zeros((0, 5)), np.zeros((5, 0)), 0, 1.0)
+    assert peak.shape == (5,) and S.shape == (3, 5)
     assert np.all(peak == -np.inf) and not S.any()
 
 
@@ -105,6 +164,69 @@ def test_merging_keeps_mass_mean_and_covariance(most):
     assert mass.sum() == pytest.approx(1)
     np.testing.assert_allclose(points @ mass, cloud @ weight, rtol=1e-12)
     np.testing.assert_allclose((mass * points) @ points.T, (weight * cloud) @ cloud.T, rtol=1e-11)
+
+
+def cells_by_hand(place, weight, most):
+    """The rule of `_cells`, a cell after the other."""
+    cells = [list(range(len(weight)))]
+    while True:
+        cuts = []
+        for members in cells:
+            w, x = weight[members], place[:, members]
+            off = x - (x * w).sum(axis=1, keepdims=True) / w.sum()
+            spread = (w / x[-1] * off**2).sum(axis=1)
+            cuts.append((spread.max(), members, off[spread.argmax()], w))
+        bar = max(max(cut[0] for cut in cuts) / 2, 1e-30)
+        large = sorted((cut for cut in cuts if cut[0] > bar), key=lambda cut: -cut[0])
+        large = large[: most - len(cells)]
+        if not large:
+            return {frozenset(members) for members in cells}
+        for _, members, off, w in large:
+            up = off > 0
+            middle = (np.average(off[up], weights=w[up]) + np.average(off[~up], weights=w[~up])) / 2
+            cells.remove(members)
+            above = off > middle
+            cells += [list(itertools.compress(members, side)) for side in (above, ~above)]
+
+
+@pytest.mark.parametrize("most", [1, 2, 9, 40])
+def test_cells_are_those_cut_one_by_one(most):
+    rng = np.random.default_rng(1)
+    place, weight = np.exp(1.5 * rng.normal(size=(3, 300))), rng.random(300)
+    cell = _cells(place, weight, most)
+    found = {frozenset(np.flatnonzero(cell == k)) for k in range(cell.max() + 1)}
+    assert found == cells_by_hand(place, weight, most) and len(found) <= most
+
+
+def test_equal_points_are_one_cell():
+    assert not _cells(np.ones((3, 50)), np.ones(50), 10).any()
+
+
+def test_corners_and_the_scale_of_merging():
+    rng = np.random.default_rng(2)
+    cloud, weight = np.exp(rng.normal(size=(3, 300))), rng.random(300)
+    points, mass = merge(cloud, weight, np.array([1.0, 5.0, 0.2]), 1)
+    mean = cloud @ weight / weight.sum()
+    cov = np.cov(cloud, aweights=weight, ddof=0)
+    corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+    assert points == pytest.approx(mean[:, None] + _root(cov[..., None])[0] @ corners.T)
+    assert mass == pytest.approx(np.full(4, weight.sum() / 4))
+    scale = np.array([1.0, 5.0, 0.2])
+    shares = [weight[list(c)].sum() for c in cells_by_hand(scale[:, None] * cloud, weight, 6)]
+    assert np.sort(merge(cloud, weight, scale, 6)[1]) == pytest.approx(
+        np.sort(np.repeat(np.array(shares) / 4, 4))
+    )
+
+
+def test_roots_of_round_covariances():
+    """Two equal eigenvalues: the cosine of Cardano's angle is ±1, and rounding passes it."""
+    direction = np.random.default_rng(3).normal(size=(3, 5000))
+    direction /= np.linalg.norm(direction, axis=0)
+    for long, flat in [(2.0, 1.0), (1.0, 2.0)]:
+        cov = flat * np.eye(3)[..., None] + (long - flat) * direction[:, None] * direction[None]
+        roots = flat**0.5 * np.eye(3)[..., None]
+        roots = roots + (long**0.5 - flat**0.5) * direction[:, None] * direction[None]
+        assert _many_roots(cov) == pytest.approx(roots, abs=1e-7)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-150])

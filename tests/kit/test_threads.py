@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import needle
 from needle.bags.datasets import digit_bags
-from needle.kit.threads import in_one_thread, one_thread
+from needle.kit import threads as module
+from needle.kit.threads import _OneThread, in_one_thread, in_one_thread_below, one_thread
 
 MODEL = needle.SparseTokens(10, 1, 3.0, 0.5)
 
@@ -38,6 +39,44 @@ def test_one_thread_inside_and_what_was_before_after():
         assert inside() == {1}
         assert threads() == {2}
     assert threads() == before
+
+
+class Library:
+    """A library that counts threads for the process: it remembers what was set last."""
+
+    now = 8
+
+    def limit(self, limits):
+        found, self.now = self.now, limits
+        return type(
+            "Limit", (), {"restore_original_limits": lambda _: setattr(self, "now", found)}
+        )()
+
+
+def test_callers_that_overlap_leave_what_the_first_one_found(monkeypatch):
+    library = Library()
+    monkeypatch.setattr(module, "_libraries", lambda modules: library)
+    alone, first, second = _OneThread(), None, None
+    first, second = alone(), alone()
+    first.__enter__()
+    second.__enter__()
+    assert library.now == 1
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)  # sets back what it found, 1; then what the first one found
+    assert library.now == 8
+
+
+def test_only_small_arrays_take_one_thread(monkeypatch):
+    library = Library()
+    monkeypatch.setattr(module, "_libraries", lambda modules: library)
+
+    @in_one_thread_below(4)
+    def seen(array, more, *, last=0):
+        return library.now, more, last
+
+    assert seen(np.zeros(3), 5, last=6) == (1, 5, 6)
+    assert seen(np.zeros(4), 5, last=6) == (8, 5, 6)
+    assert library.now == 8
 
 
 def test_an_error_and_another_thread_leave_it_as_it_was():
