@@ -8,9 +8,10 @@ import numpy as np
 
 from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
+from needle.readout.capacity import predict_capacity
 from needle.readout.limit import predict_readout
 from needle.readout.reuse import predict_reuse, reuse_path, simulate_reuse
-from needle.readout.twice import simulate_reused_separable
+from needle.readout.twice import predict_reused_capacity, simulate_reused_separable
 from needle.steps.alignment import predict_alignment
 from needle.training.batch import predict_descent, simulate_descent
 from needle.training.heads import predict_two_heads, simulate_two_heads
@@ -146,6 +147,16 @@ def separable(
         )
         for name, fresh in (("reused", False), ("fresh", True))
     }
+
+
+def taught(theta: float, temperature: float, pi: float, rng: np.random.Generator) -> Numbers:
+    """How many samples are separable behind the query that they have taught, and its cosine."""
+    del rng
+    model = SparseTokens(10, 1, theta, pi)
+    capacity = predict_reused_capacity(model, temperature=temperature)
+    cos = predict_alignment(model, capacity).query_cos
+    fresh = predict_capacity(attention(model, temperature=temperature, cos=cos))
+    return {"capacity": capacity, "cosine": cos, "fresh": fresh}
 
 
 def heads(alpha: float, rng: np.random.Generator) -> Numbers:

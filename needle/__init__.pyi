@@ -43,6 +43,7 @@ from .readout import predict_margin as predict_margin
 from .readout import predict_readout as predict_readout
 from .readout import predict_reuse as predict_reuse
 from .readout import predict_reused_capacity as predict_reused_capacity
+from .readout import predict_reused_capacity_width as predict_reused_capacity_width
 from .readout import predict_transfer as predict_transfer
 from .readout import recipes as recipes
 from .readout import rescaled as rescaled

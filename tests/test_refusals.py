@@ -85,6 +85,7 @@ from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
 from needle.readout.scores import judge
 from needle.readout.seen import training_law
 from needle.readout.support import collapse_alpha
+from needle.readout.taught import predict_reused_capacity_width, simulate_reused_repair
 from needle.readout.transfer import predict_transfer, simulate_transfer
 from needle.readout.twice import predict_reused_capacity, simulate_reused_separable
 from needle.steps.alignment import predict_alignment, simulate_alignment
@@ -259,7 +260,7 @@ GOOD = {  # function: arguments that work
     },
     predict_descent: {
         "model": TINY, "alpha": 1.0, "steps": [1], "decay": 0.1, "lean": (0.1, 0.1), "bags": 60,
-        "populations": 2, "seed": 0, "response": True, **RATES,
+        "populations": 2, "seed": 0, "response": True, "d": 10**6, **RATES,
     },
     predict_two_heads: {
         "model": TINY, "alpha": 1.0, "steps": [1], "decay": 0.1, "lean": 0.1, "bags": 60,
@@ -278,6 +279,12 @@ GOOD = {  # function: arguments that work
         "temperature": 1.0, "loss": "square", "bags": 100, "populations": 2, "seed": 0,
     },
     predict_reused_capacity: {"model": TINY, "temperature": 1.0, **STEPS},
+    predict_reused_capacity_width: {
+        "model": TINY, "temperature": 1.0, "d": 40, "draws": 40, "seed": 0, **STEPS
+    },
+    simulate_reused_repair: {
+        "model": TINY, "d": 8, "alpha": 1.0, "rng": RNG, "temperature": 1.0, **STEPS
+    },
     simulate_reused_separable: {
         "model": TINY, "d": 5, "alpha": 1.0, "rng": RNG, "temperature": 1.0, "fresh": True, **STEPS
     },
@@ -309,7 +316,7 @@ OPTIONAL = [
     *((f, "d") for f in (predict_learning, learning_thresholds, all_solutions, state_evolution)),
     (samples_for, "d"), (sharpened, "resolution"), (subsampled, "resolution"),
     (simulate_learning, "height"), (simulate_descent, "lean"),
-    (predict_rounds_readout, "temperature"), (predict_descent, "bags"),
+    (predict_rounds_readout, "temperature"), (predict_descent, "bags"), (predict_descent, "d"),
 ]  # fmt: skip
 ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in good] + OPTIONAL))
 
@@ -376,6 +383,7 @@ INNER = {
         "two_step_features",
         "get_loss",
     ),  # get_loss speaks of the `loss` of its callers
+    *("log_excess", "accident", "accidents"),
 }
 
 

@@ -66,6 +66,8 @@ from .separable import separability as separability
 from .separable import signed_rows as signed_rows
 from .support import collapse_alpha as collapse_alpha
 from .support import support_vectors as support_vectors
+from .taught import predict_reused_capacity_width as predict_reused_capacity_width
+from .taught import simulate_reused_repair as simulate_reused_repair
 from .transfer import Transfer as Transfer
 from .transfer import predict_transfer as predict_transfer
 from .transfer import simulate_transfer as simulate_transfer

@@ -65,6 +65,21 @@ def _repair(law: Seen) -> float:
     raise ConvergenceError("Newton's method did not settle on the capacity", value)
 
 
+def log_excess(
+    model: SparseTokens, log: float, *, temperature: float, **steps: Unpack[StepOptions]
+) -> float:
+    """log αD(α) at α = exp(log): above 0 the samples are not separable."""
+    alpha = math.exp(log)
+    laws = (
+        training_law(model, alpha, temperature=temperature, seen=seen, **steps)[0]
+        for seen in (True, False)
+    )
+    seen, fresh = map(_repair, laws)
+    cos = predict_alignment(model, alpha, **steps).query_cos
+    exact = predict_capacity(attention(model, temperature=temperature, cos=cos))
+    return math.log(max(seen, 1e-12) / max(fresh, 1e-12)) - math.log(exact) + log
+
+
 def predict_reused_capacity(
     model: SparseTokens,
     *,
@@ -97,15 +112,7 @@ def predict_reused_capacity(
     """
 
     def excess(log: float) -> float:
-        alpha = math.exp(log)
-        laws = (
-            training_law(model, alpha, temperature=temperature, seen=seen, **steps)[0]
-            for seen in (True, False)
-        )
-        seen, fresh = map(_repair, laws)
-        cos = predict_alignment(model, alpha, **steps).query_cos
-        exact = predict_capacity(attention(model, temperature=temperature, cos=cos))
-        return math.log(max(seen, 1e-12) / max(fresh, 1e-12)) - math.log(exact) + log
+        return log_excess(model, log, temperature=temperature, **steps)
 
     left = right = math.log(4.0)
     value = start = excess(left)

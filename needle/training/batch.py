@@ -31,6 +31,7 @@ from ..kit.losses import Loss, get_loss
 from ..kit.records import ConvergenceError, Descent, Measured
 from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
+from .accidents import accident, accidents
 from .worlds import Limit, TokenWorld, World
 
 Array = np.ndarray
@@ -152,6 +153,7 @@ def predict_descent(
     populations: int = 4,
     seed: int = 0,
     response: bool = True,
+    d: int | None = None,
 ) -> list[Descent]:
     """The limit d → ∞ of full-batch descent on n = alpha·d bags that are used in every step.
 
@@ -172,6 +174,8 @@ def predict_descent(
     bags, populations, seed : bags of a population (None: 40 000 tokens, at least 2000 bags), how
         many populations (≥ 2), their randomness
     response : False leaves out what a bag sees of its own share in past steps, to see what it does
+    d : the dimension of the tokens that the limit is meant for, if it is to be doubted
+        (`needle.training.accidents`); it does not change the answer
 
     Returns
     -------
@@ -184,7 +188,8 @@ def predict_descent(
     Warns
     -----
     UserWarning : where the populations part, because needles are found by chance, or because steps
-        overshoot (a cycle has no phase of its own): their mean then is no limit.
+        overshoot (a cycle has no phase of its own): their mean then is no limit. With d: where what
+        happens to a data set in R^d by accident changes the answer.
 
     Examples
     --------
@@ -200,11 +205,14 @@ def predict_descent(
     bags = check_integer("bags", max(2000, 40_000 // model.L) if bags is None else bags, 50)
     populations = check_integer("populations", populations, 2)
     response, seed = check_flag("response", response), check_integer("seed", seed, 0)
-    runs = []
-    for k in range(populations):
+    d = None if d is None else check_integer("d", d, 3)
+
+    def run(k: int, law: SparseTokens, leaning: Array) -> list[Descent]:
         rng = np.random.default_rng([seed, k])
-        world = Limit(model, alpha, bags, rng, 3 + 2 * counts[-1], response=response)
-        runs.append(_run(world, world.start(lengths, cosines), rule, counts, model, None))
+        world = Limit(law, alpha, bags, rng, 3 + 2 * counts[-1], response=response)
+        return _run(world, world.start(lengths, leaning), rule, counts, model, None)
+
+    runs = [run(k, model, cosines) for k in range(populations)]
     for name, most in _APART.items():
         values = np.array([[getattr(one, name) for one in run] for run in runs])
         if np.std(values, axis=0, ddof=1).max() > most:
@@ -214,6 +222,12 @@ def predict_descent(
                 stacklevel=2,
             )
             break
+    if d is not None:
+        doubted = accident(
+            runs[0], [run(0, *other) for other in accidents(model, alpha, d, cosines)]
+        )
+        if doubted:
+            warnings.warn(f"at d = {d} {doubted}", stacklevel=2)
     return [_mean(records) for records in zip(*runs, strict=True)]
 
 

@@ -40,7 +40,8 @@ from scripts.book.process import leave_with_parent
 from scripts.book.run_notebooks import ROOT, write
 from utils.explorers import FOLDER, specification
 from utils.explorers.numbers import BUDGET
-from utils.explorers.values import BUDGETS, COSINES, EXPLORERS, HEIGHTS, STRENGTHS, trained
+from utils.explorers.onepass import RATES, SHARES, flow
+from utils.explorers.values import BUDGETS, COSINES, EXPLORERS, HEIGHTS, STRENGTHS, taught, trained
 
 CACHE = ROOT / "_build" / "explore"
 
@@ -153,10 +154,19 @@ def capacity() -> dict[str, Any]:
             for pi in shares:
                 points = Nodes(y, a, c, r, 2 * weight * np.where(y > 0, pi, 1 - pi))
                 attentive.append(capacity_of(law, points, True)[0])
-    shape = (len(strengths), len(sharpness), len(COSINES), len(shares))
+    all_of = (len(strengths), len(sharpness), len(COSINES), len(shares))
     attentive = np.where(np.isinf(attentive), np.nan, attentive)
     plain = np.log(plain).reshape(len(strengths), len(shares))
-    return {"attention": packed(np.log(attentive).reshape(shape)), "pooled": packed(plain)}
+    known = [taught(t, T, pi) for t, pi, T in over(strengths, shares, sharpness)]
+    shape = (len(strengths), len(shares), len(sharpness))
+    own = np.log([one["taught"] for one in known[:: len(sharpness)]]).reshape(shape)
+    cosines = np.array([one["taught_cosine"] for one in known]).reshape(shape)
+    return {
+        "attention": packed(np.log(attentive).reshape(all_of)),
+        "pooled": packed(plain),
+        "taught": packed(own),
+        "cosine": packed(cosines),
+    }
 
 
 def phase() -> dict[str, Any]:
@@ -175,11 +185,18 @@ def phase() -> dict[str, Any]:
     return {"weight": packed(weights, "float32"), **limits}
 
 
+def onepass() -> dict[str, Any]:
+    """Flows of one pass by class balance and rate of the intercept."""
+    rows = [[flow(pi, lr_b) for lr_b in RATES] for pi in SHARES]
+    return {name: packed([[one[name] for one in row] for row in rows]) for name in rows[0][0]}
+
+
 TABLES: dict[str, Callable[..., dict[str, Any]]] = {
     "detection": detection,
     "curves": curves,
     "capacity": capacity,
     "phase": phase,
+    "onepass": onepass,
     "numbers": numbers,
 }
 
@@ -188,7 +205,12 @@ TABLES: dict[str, Callable[..., dict[str, Any]]] = {
 def key() -> str:
     """What the tables depend on: the modules behind this one, stored plans, the pins."""
     files = sorted(closure.files(f"import {__spec__.name}"))
-    files += sorted((ROOT / "experiments" / "results").glob("own_*.csv"))
+    results = ROOT / "experiments" / "results"
+    files += [
+        *sorted(results.glob("own_*.csv")),
+        results / "again-time.csv",
+        results / "again-taught.csv",
+    ]
     files.append(ROOT / "locks" / "book.txt")
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 

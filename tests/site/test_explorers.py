@@ -22,6 +22,7 @@ from tests.site.sliders import (
     resolution,
 )
 from utils.explorers import bundle, values
+from utils.explorers.onepass import SAMPLES
 from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
 
 POINTS = 1000
@@ -73,6 +74,7 @@ PROMISED = {
     "curves": (24, {}, 0.03),
     "capacity": (72, {}, 1e-3),
     "phase": (60, {}, 1e-4),
+    "onepass": (60, {}, 1e-4),
 }
 
 
@@ -105,6 +107,7 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
     "capacity": {"attention": ("by_cosine", COSINES), "attention'": ("by_sharpness", SHARPNESSES)},
     "phase": {"one round": ("map", np.linspace(0, 1, 101))},
+    "onepass": {"query": ("query", SAMPLES), "new bags": ("error", SAMPLES)},
 }
 
 

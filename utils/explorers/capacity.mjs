@@ -9,7 +9,7 @@ const SHARPNESSES = [0.5, 1, 2, 3, 5], STRENGTHS = [2, 3, 4, 5, 6], SHARES = [0.
 
 export const prepare = tables;
 
-export const compute = ({ theta, cos, T, pi }, { attention, pooled }) => {
+export const compute = ({ theta, cos, T, pi }, { attention, pooled, taught, cosine }) => {
   const strength = Math.round(index(STRENGTHS, theta)), share = Math.round(index(SHARES, pi));
   const sharp = Math.round(index(SHARPNESSES, T)), turn = Math.round(8 * cos);
   const value = (t, c) => orNull(Math.exp(attention(strength, t, c, share)));
@@ -17,6 +17,7 @@ export const compute = ({ theta, cos, T, pi }, { attention, pooled }) => {
   return {
     by_cosine: COSINES.map((_, c) => value(sharp, c)), by_sharpness: SHARPNESSES.map((_, t) => value(t, turn)),
     pooled: plain, vectorized: 10 * plain,
+    taught: taught(strength, share).map(Math.exp), taught_cosine: cosine(strength, share, sharp),
     how: "Computed beforehand at these settings, right to 0.1 %; straight lines in between, nine of ten to 2 %, all to 11 %.",
   };
 };
@@ -25,6 +26,9 @@ export const compute = ({ theta, cos, T, pi }, { attention, pooled }) => {
 export const read = ({ by_cosine, by_sharpness }, cos, T) => ({
   by_cosine: along(COSINES, by_cosine, cos, false, true), by_sharpness: along(SHARPNESSES, by_sharpness, T, true, true),
 });
+
+// Behind the query that the very samples have taught, in two steps (Chapter 8).
+const own = ({ taught }, { T }) => taught[SHARPNESSES.indexOf(T)];
 
 const here = (values, { cos }) => values.by_cosine[Math.round(8 * cos)];
 
@@ -41,18 +45,20 @@ export const render = explorer({
     turn.line("attention", COSINES, values.by_cosine, "attention");
     flat(turn, [0, 1]);
     turn.dot(p.cos, here(values, p), "attention", { name: "here", r: 6 });
+    if (values.taught_cosine >= 0) turn.dot(values.taught_cosine, own(values, p), "signal", { name: "own query", r: 6 });
     turn.end();
     sharp.begin({ x: { label: "sharpness T", short: "T", domain: [0.5, 5], log: true, ticks: [0.5, 1, 2, 3, 5] }, y });
     sharp.line("attention", SHARPNESSES, values.by_sharpness, "attention");
     flat(sharp, [0.5, 5]);
+    sharp.line("own query", SHARPNESSES, values.taught, "signal", { dash: true });
     sharp.dot(p.T, here(values, p), "attention", { name: "here", r: 6 });
     sharp.end();
   },
-  numbers: (values, p) => [["pooled", show(values.pooled), "pooled"], ["vectorized, ten times the weights", show(values.vectorized), "vectorized"], ["attention", here(values, p) === null ? "beyond any data" : show(here(values, p)), "attention"]],
+  numbers: (values, p) => [["pooled", show(values.pooled), "pooled"], ["vectorized, ten times the weights", show(values.vectorized), "vectorized"], ["attention", here(values, p) === null ? "beyond any data" : show(here(values, p)), "attention"], [`own query, cosine ${show(values.taught_cosine, 2)}`, show(own(values, p)), "signal"]],
   sentence: (values, p) => {
     const found = here(values, p);
     if (found === null) return "Here the query alone separates the classes: no number of samples is too many.";
     const ratio = found / values.pooled;
-    return `A readout behind this query separates up to ${show(found)} samples per dimension, ${ratio >= 1 ? `${show(ratio, 2)} times as many as` : `only ${show(ratio, 2)} of what`} averaged features can${ratio >= 1 ? "" : " separate"}; the vectorized model reaches ${show(values.vectorized)} with ten times the weights.`;
+    return `A readout behind this query separates up to ${show(found)} samples per dimension, ${ratio >= 1 ? `${show(ratio, 2)} times as many as` : `only ${show(ratio, 2)} of what`} averaged features can${ratio >= 1 ? "" : " separate"}; the vectorized model reaches ${show(values.vectorized)} with ten times the weights. A query taught by the very samples in two steps is left at a cosine of ${show(values.taught_cosine, 2)} and separates ${show(own(values, p))}.`;
   },
 });

@@ -25,8 +25,10 @@ from needle.readout.capacity import predict_capacity
 from needle.readout.limit import learning_curve
 from needle.steps.alignment import predict_alignment
 
+from ..results import stored
 from .base import Explorer, Slider, integers, stops, uniform
 from .numbers import EXPLORER as NUMBERS
+from .onepass import EXPLORER as ONE_PASS
 
 PLACES = 2**20  # streams of `uniform`: noise along ξ, noise across it, places of the needles
 ALPHAS = tuple(np.geomspace(0.1, 100, 31).tolist())  # of the curves of `steps`
@@ -152,6 +154,17 @@ def capacity(p: dict[str, Any]) -> dict[str, Any]:
         "by_sharpness": [of(T, p["cos"]) for T in SHARPNESSES],
         "pooled": predict_capacity(pooled(model)),
         "vectorized": predict_capacity(vectorized(model)),
+        **taught(p["theta"], p["T"], p["pi"]),
+    }
+
+
+def taught(theta: float, T: float, pi: float) -> dict[str, Any]:
+    """Capacity behind a query that the same samples have taught (stored), and its cosine."""
+    found = [stored("again-taught").only(theta=theta, temperature=t, pi=pi) for t in SHARPNESSES]
+    here = found[SHARPNESSES.index(T)]
+    return {
+        "taught": [float(one["capacity"]) for one in found],
+        "taught_cosine": float(here["cosine"]),
     }
 
 
@@ -259,5 +272,6 @@ EXPLORERS: dict[str, Explorer] = {
         start={"L": 1000, "theta": 6.0, "pi": 0.5, "alpha": 0.68},
         values=phase,
     ),
+    "onepass": ONE_PASS,
     "numbers": NUMBERS,
 }
