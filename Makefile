@@ -22,7 +22,7 @@ endif
 # packages are installed uncompiled and compiled when first used, which is in vain if not kept
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := book
-.PHONY: bags book lab serve test check mutants physics faults fuzz threads sbom notebooks lock lower-bounds upper-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
+.PHONY: bags book lab serve test check mutants physics faults fuzz threads sbom notebooks problems slides lock lower-bounds upper-bounds reproduce fresh-seeds links picture bench pdf slow-line screenshots clean distclean
 
 # what pages take from elsewhere is fetched while the chapters are executed
 book: .venv/book
@@ -98,6 +98,14 @@ bench: .venv/book
 
 pdf: .venv/test book
 	@$(BIN)/python -m scripts.book.pdf $(PAGES)
+
+# what teachers hand out: sets without solutions (notebooks, PDF), and slides as PDF
+problems: .venv/test
+	@$(BIN)/python -m scripts.book.browser_assets
+	@$(BIN)/python -m scripts.book.problems $(ONLY)
+
+slides: .venv/test book
+	@$(BIN)/python -m scripts.book.slides
 
 slow-line: .venv/test book
 	@$(BIN)/python -m scripts.check.slow_line

@@ -30,7 +30,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from scripts.book import closure, explore_data, live_pages, process, published
+from scripts.book import closure, explore_data, live_pages, process, published, slides, teaching
 from scripts.book.answers import add_answers
 from scripts.book.browser_assets import SITE
 from scripts.book.ledger import ledger_page, mark_agreements
@@ -258,6 +258,8 @@ def stage(pages: list[str], stored: bool = False) -> None:
         generated["neighbors"] = published.neighbors_page()
     if "published" in pages:
         generated["published"] = published.published_page()
+    if "teaching" in pages:
+        generated["teaching"] = teaching.teaching_page()
     if "ledger" in pages:
         generated["ledger"] = ledger_page({path: copies.get(path.stem, path) for path in notebooks})
     shutil.rmtree(SOURCE, ignore_errors=True)
@@ -276,6 +278,7 @@ def stage(pages: list[str], stored: bool = False) -> None:
         stage_api(SOURCE)
     shutil.copytree(ROOT / "site" / "static", SOURCE / "_static")
     shutil.copytree(EXTENSION, SOURCE / "site" / "ext", ignore=shutil.ignore_patterns("__py*"))
+    shutil.copytree(teaching.PROJECTS, SOURCE / "projects")
     explore_data.stage_modules(SOURCE / "_static")
     shutil.copytree(SITE, SOURCE / "_vendor" / "site")
     records = {
@@ -309,6 +312,7 @@ def build() -> None:
         raise SystemExit("the site was not built: every warning above is an error")
     if explored():
         explore_data.stage_tables(HTML / "_static")
+    slides.write_slides(HTML)
 
 
 def check_links() -> int:
@@ -332,7 +336,7 @@ def bring_up_to_date() -> int:
         return 0
     stage(pages, stored="--stored" in sys.argv[1:])
     key = tree_digest(SOURCE, ROOT / "needle", ROOT / "utils", ROOT / "locks" / "book.txt")
-    key += explore_data.key()
+    key += explore_data.key() + tree_digest(slides.SOURCES, Path(slides.__file__))
     index = HTML / "index.html"
     complete = STAMP.exists() and STAMP.read_text() == key
     if not (complete and all((HTML / f"{page}.html").exists() for page in pages)):

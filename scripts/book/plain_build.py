@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scripts.book import browser_assets, build_book, explore_data, live_assets, process
+from scripts.book import browser_assets, build_book, explore_data, live_assets, process, slides
 
 ADVICE = "'make book' executes every chapter and builds the whole site"
 
@@ -58,5 +58,7 @@ def finish(app: Any, error: Exception | None, words: str, held: ExitStack) -> No
     """The numbers behind the explorers of the pages; and what was said at first, once more."""
     if not error and app.builder.format == "html" and build_book.explored():
         explore_data.stage_tables(Path(app.outdir) / "_static")
+    if not error and app.builder.format == "html":
+        slides.write_slides(Path(app.outdir))
     print(words, file=sys.stderr, flush=True)
     held.close()

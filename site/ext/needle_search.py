@@ -22,6 +22,7 @@ from sphinx.errors import ExtensionError
 TERMS = Path(__file__).with_name("terms.yml")
 LEFT_OUT = ".headerlink, script, style, noscript, .cell_input, .cell_output pre, details.folded"
 LEFT_OUT += ", .card-of-check, .check, .reading-switch, details.code > summary"
+LEFT_OUT += ", .card-of-term, .reading-path"
 LEFT_OUT += ", .ledger table"  # says again what the chapters say, and has a search of its own
 LEFT_OUT += ", details.agreement table, .doctest"  # numbers and examples: nobody asks for these
 BESIDE = 900  # letters kept of a section beside the chapters: the index is fetched as a whole
