@@ -19,7 +19,7 @@ from needle.data.tokens import SparseTokens
 from needle.learning import amp
 from needle.oracle import recurrence
 from needle.readout import pipeline as endtoend
-from needle.training import batch as training_batch
+from needle.training import descent as training_descent
 from needle.training import flow as training_flow
 from needle.training import onepass as training
 
@@ -72,9 +72,9 @@ def test_literal_queries_and_features(monkeypatch):
 
 def test_every_block_of_tokens_has_its_own_labels(monkeypatch):
     """Needles of height 100 stand in the positive bags, and in no other, of all seven blocks."""
-    monkeypatch.setattr(training_batch, "_BLOCK", 4 * 9 * 8)
+    monkeypatch.setattr(training_descent, "_BLOCK", 4 * 9 * 8)
     loud = SparseTokens(9, 2, 100.0, 0.4)
-    X, y = training_batch.draw_tokens(loud, 26, 8, rng(9))
+    X, y = training_descent.draw_tokens(loud, 26, 8, rng(9))
     np.testing.assert_array_equal((X[:, :, 0] > 50).sum(axis=1), np.where(y > 0, 2, 0))
     assert len(np.unique(X)) == X.size
 

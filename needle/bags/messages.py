@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kit.checks import check_integer, check_real
+from ..kit.checks import check_integer
 from ..kit.threads import in_one_thread
 from .arrays import Array, Bags
 from .units import Whitening
@@ -40,9 +40,7 @@ class Messages(NamedTuple):
 
 
 @in_one_thread
-def message_passing(
-    bags: Bags, y: Array, white: Whitening, *, rounds: int = 30, height: float = 2.0
-) -> Messages:
+def message_passing(bags: Bags, y: Array, white: Whitening, *, rounds: int = 30) -> Messages:
     """Message passing on the positive bags, from equal weights and a first guess of the height.
 
     Too few bags for a start may end on chance tokens, as at finite d it does in Chapter 9.
@@ -58,7 +56,7 @@ def message_passing(
     (0.99, 5)
     """
     rounds = check_integer("rounds", rounds, 1)
-    strength = check_real("height", height, 0, open_low=True)
+    strength = 2.0
     loud, d = bags.take(y > 0), len(white.mean)
     v = np.repeat(1 / loud.sizes, loud.sizes)
     xi, path, positives = np.zeros(d), [], len(loud)

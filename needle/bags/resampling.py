@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 from scipy import stats
 
-from ..kit.checks import check_array, check_integer, check_real
+from ..kit.checks import check_array, check_integer
 from ..kit.records import Estimate
+
+LEVEL = 0.95  # coverage of the intervals
 
 
 class Corrected(NamedTuple):
@@ -27,16 +29,13 @@ class Corrected(NamedTuple):
     high: float
 
 
-def corrected(
-    mean: Estimate, variance: Estimate, *, folds: int = 10, level: float = 0.95
-) -> Corrected:
-    """The interval for a score from its mean in each repetition, and the variance over its folds.
+def corrected(mean: Estimate, variance: Estimate) -> Corrected:
+    """The 95 % interval for a score from its mean in each repetition, and its folds' variance.
 
     Parameters
     ----------
     mean : over the repetitions, with the standard error that independent repetitions would have
-    variance : over the folds of one repetition, averaged over repetitions
-    folds, level : k, and the coverage of the interval
+    variance : over the 10 folds of one repetition, averaged over repetitions
 
     Examples
     --------
@@ -44,16 +43,15 @@ def corrected(
     >>> round(made.standard_error, 3), round(made.low, 2), round(made.high, 2)
     (0.041, 0.72, 0.88)
     """
-    folds, level = check_integer("folds", folds, 2), check_real("level", level, 0, 1)
-    r = check_integer("trials", mean.trials, 2)
+    folds, r = 10, check_integer("trials", mean.trials, 2)
     between = r * mean.standard_error**2
     total = (r * (folds - 1) * variance.estimate + folds * (r - 1) * between) / (r * folds - 1)
     error = math.sqrt((1 / (r * folds) + 1 / (folds - 1)) * total)
-    reach = float(stats.t.ppf((1 + level) / 2, r * folds - 1)) * error
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, r * folds - 1)) * error
     return Corrected(mean.estimate, error, mean.estimate - reach, mean.estimate + reach)
 
 
-def over_folds(scores: Iterable[float], *, folds: int, level: float = 0.95) -> Corrected:
+def over_folds(scores: Iterable[float], *, folds: int) -> Corrected:
     """The same from the scores of all folds of all repetitions, in any order.
 
     >>> import numpy as np
@@ -63,9 +61,9 @@ def over_folds(scores: Iterable[float], *, folds: int, level: float = 0.95) -> C
     (0.04, 0.16)
     """
     values = check_array("scores", list(scores), "rk")
-    folds, level = check_integer("folds", folds, 2), check_real("level", level, 0, 1)
+    folds = check_integer("folds", folds, 2)
     J = check_integer("number of scores", len(values), 2)
     error = math.sqrt((1 / J + 1 / (folds - 1)) * float(values.var(ddof=1)))
-    reach = float(stats.t.ppf((1 + level) / 2, J - 1)) * error
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, J - 1)) * error
     mean = float(values.mean())
     return Corrected(mean, error, mean - reach, mean + reach)

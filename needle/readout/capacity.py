@@ -132,9 +132,7 @@ def predict_capacity_width(law: FeatureLaw, *, intercept: bool = True) -> float:
     return math.sqrt(law.copies * variance)
 
 
-def simulate_repair(
-    law: FeatureLaw, n: int, rng: np.random.Generator, *, intercept: bool = True
-) -> float:
+def simulate_repair(law: FeatureLaw, n: int, rng: np.random.Generator) -> float:
     """One draw of M_n, the least sum of squared repairs of n samples: what a width is made of.
 
     M_n = min over β of Σ_i (h_i + κg_i − t_i(β))₊² with fresh h, g ~ N(0, 1): a problem in three
@@ -158,9 +156,7 @@ def simulate_repair(
         raise ValueError("law = vectorized is not allowed: law must have one copy of the features")
     y = np.where(check_rng(rng).random(n) < law.pi, 1, -1)
     a, c, r = law.coefficients(y, rng)
-    X, κ = margin_rows(
-        law, Nodes(y, a, c, r, np.full(n, 1 / n)), check_flag("intercept", intercept)
-    )
+    X, κ = margin_rows(law, Nodes(y, a, c, r, np.full(n, 1 / n)), True)
     h, g = rng.standard_normal((2, n))
     X[:, κ] -= g
     β, left = np.zeros(X.shape[1]), h

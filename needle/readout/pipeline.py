@@ -24,6 +24,8 @@ from .fit import fit_readout
 Array = np.ndarray
 _BLOCK = 2**22  # noise tokens are drawn in single precision, at most so many numbers at a time
 TARGET = 0.05
+_LR_W, _LR_B = 0.5, 4.0  # rates of the two steps
+_FRESH = 1500  # bags that judge a readout
 NEAR, FAR = (0.94, 1.0, 1.06), (0.6, 0.75, 0.87, 1.0, 1.15, 1.32, 1.6)
 
 
@@ -60,11 +62,11 @@ def draw_coefficients(
 
 
 def error_behind(
-    model: SparseTokens, w: Array, b: float, q: Array, rng: np.random.Generator, *, n: int = 1500
+    model: SparseTokens, w: Array, b: float, q: Array, rng: np.random.Generator
 ) -> float:
     """Test error of the readout (w, b) behind the query q: given (a, c, r) a score is Gaussian."""
     w, q = check_array("w", w, "d"), check_array("q", q, "d")
-    y, q = np.where(np.arange(n) % 2, 1, -1), q / np.linalg.norm(q)
+    y, q = np.where(np.arange(_FRESH) % 2, 1, -1), q / np.linalg.norm(q)
     options = {"temperature": sharpness(model.L), "cos": float(np.clip(q[0], -1, 1))}
     a, c, r = draw_coefficients(model, y, rng, **options)
     mean, spread = model.theta * a * w[0] + c * (w @ q) + b, r * np.sqrt(w @ w - (w @ q) ** 2)
@@ -80,7 +82,6 @@ def train_readout(
     *,
     cos: float,
     alpha: float = 2.0,
-    lam: float = 0.01,
 ) -> float:
     """Test error of a readout trained on αd features in law behind a query of that cosine."""
     model, d = _single(model), check_integer("d", d, 2)
@@ -90,13 +91,11 @@ def train_readout(
     F = r[:, None] * rng.standard_normal((len(y), d))
     F += np.outer(c - F @ q, q)
     F[:, 0] += model.theta * a
-    fit = fit_readout(F, y, lam)
+    fit = fit_readout(F, y, 0.01)
     return error_behind(model, fit.w, fit.b, q, rng)
 
 
-def train_head(
-    model: SparseTokens, d_query: int, d: int, rng: np.random.Generator, *, lr_b: float = 4.0
-) -> float:
+def train_head(model: SparseTokens, d_query: int, d: int, rng: np.random.Generator) -> float:
     """Test error of a head in law: two steps at dimension `d_query`, then a readout at `d`.
 
     Two samples per dimension for each of the two stages.
@@ -105,7 +104,7 @@ def train_head(
     >>> train_head(model, 10_000, 100, np.random.default_rng(0)) < 0.05
     True
     """
-    cos = simulate_alignment(model, d_query, 2.0, rng, lr_b=lr_b).query_cos
+    cos = simulate_alignment(model, d_query, 2.0, rng, lr_b=_LR_B).query_cos
     return train_readout(model, d, rng, cos=cos)
 
 
@@ -168,9 +167,7 @@ def noise_blocks(L: int, d: int, n: int, seed: int) -> Iterator[tuple[slice, Arr
 Blocks = Callable[[], Iterator[tuple[slice, Array]]]
 
 
-def literal_queries(
-    blocks: Blocks, y: Array, thetas: Array, *, lr_w: float = 0.5, lr_b: float = 4.0
-) -> Array:
+def literal_queries(blocks: Blocks, y: Array, thetas: Array) -> Array:
     """q⁽²⁾ (k, d) by both gradient steps, for k strengths of the first token on the same noise.
 
     A sample leaves its mean token, its covariance and the needle's own noise: all that the two
@@ -185,9 +182,9 @@ def literal_queries(
     means, first, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
     slope = get_loss("logistic").first
     start, up = -slope(np.zeros(n), y), y > 0
-    W = np.tile(lr_w / n * start @ means, (len(thetas), 1))
-    W[:, 0] += lr_w / n * start[up].sum() * thetas / L
-    t = means @ W.T + np.outer(up, thetas * W[:, 0] / L) + lr_b * start.mean()
+    W = np.tile(_LR_W / n * start @ means, (len(thetas), 1))
+    W[:, 0] += _LR_W / n * start[up].sum() * thetas / L
+    t = means @ W.T + np.outer(up, thetas * W[:, 0] / L) + _LR_B * start.mean()
     pulls, queries, off = -slope(t, y[:, None]), np.empty_like(W), (first - means)[up]
     for k, (theta, w) in enumerate(zip(thetas, W, strict=True)):
         g = pulls[up, k]

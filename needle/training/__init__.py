@@ -1,10 +1,10 @@
 """Everything at once: one pass, and the same data again."""
 
 from .batch import Gradient as Gradient
-from .batch import descend as descend
 from .batch import gradient as gradient
 from .batch import predict_descent as predict_descent
 from .batch import simulate_descent as simulate_descent
+from .descent import descend as descend
 from .flow import Bag as Bag
 from .flow import Cloud as Cloud
 from .flow import Frame as Frame

@@ -8,91 +8,43 @@ s_i = softmax(X_i q). A step moves q, w and b together against its gradient; wit
     ∂_w = (1/n) Σ g_i X_iᵀ s_i,   ∂_q = (1/n) Σ g_i X_iᵀ (s_i∘(X_i w − ⟨s_i, X_i w⟩)),
     ∂_b = (1/n) Σ g_i,            g_i = ℓ'(t_i; y_i).
 
-`descend` is written once, with the field and the pull of a world (`needle.training.worlds`): it
-runs on tokens, and in the limit d → ∞. Chapter 8, thm-8-worlds.
+The steps are those of `needle.training.descent`. Chapter 8, thm-8-worlds.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, softmax
+from scipy.special import ndtr
 
 from ..data.classifiers import attention
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_flag, check_integer, check_labels, check_real, check_rng
 from ..kit.losses import Loss, get_loss
-from ..kit.records import ConvergenceError, Descent, Measured
+from ..kit.records import ConvergenceError, Descent
 from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
 from .accidents import accident, accidents
+from .descent import (
+    Rule,
+    State,
+    check_rule,
+    check_steps,
+    descend,
+    draw_tokens,
+    in_populations,
+    means_of,
+    scores,
+    slope,
+)
 from .worlds import Limit, TokenWorld, World
 
 Array = np.ndarray
-_BLOCK = 2**22  # entries of the largest block of tokens drawn at once
-_SINGLE = 2**21  # above as many numbers the tokens of a simulation are kept in single precision
 _APART = {"query_cos": 0.15, "test_error": 0.05}  # spreads at which populations are said to part
-
-
-class Rule(NamedTuple):
-    """The loss, the rates of q, w and b, and the decays of q and w."""
-
-    loss: Loss
-    lr_q: float
-    lr_w: float
-    lr_b: float
-    decay: Array
-
-
-class State(NamedTuple):
-    """Queries q and readouts w of all heads, (heads, D) each, and the intercept."""
-
-    q: Array
-    w: Array
-    b: float
-
-
-class Heard(NamedTuple):
-    """What the bags show at a state: scores (n,), and marks (2·heads, n, L) still without g."""
-
-    t: Array
-    marks: Array
-
-
-def scores(world: World, state: State) -> Heard:
-    """⟨s, Xw⟩ + b, and the marks s∘(Xw − ⟨s, Xw⟩) and s of each head."""
-    u, v = np.split(world.field(np.concatenate([state.q, state.w])), 2)
-    s = softmax(u, axis=-1)
-    means = np.einsum("hnl,hnl->hn", s, v)
-    marks = np.concatenate([s * (v - means[..., None]), s])
-    return Heard(means.sum(axis=0) + state.b, marks)
-
-
-def slope(world: World, seen: Heard, loss: Loss) -> State:
-    """The gradient of the mean loss."""
-    g = loss.first(seen.t, world.y)
-    q, w = np.split(world.pull(g.astype(seen.marks.dtype)[:, None] * seen.marks), 2)
-    return State(q, w, float(world.weight @ g))
-
-
-def descend(world: World, state: State, rule: Rule) -> Iterator[tuple[State, Heard]]:
-    """The states of descent, each with its scores; a step is taken when the next one is asked."""
-    keep_q, keep_w = 1 - np.array([rule.lr_q, rule.lr_w]) * rule.decay
-    while True:
-        seen = scores(world, state)
-        yield state, seen
-        move = slope(world, seen, rule.loss)
-        state = State(
-            keep_q * state.q - rule.lr_q * move.q,
-            keep_w * state.w - rule.lr_w * move.w,
-            state.b - rule.lr_b * move.b,
-        )
 
 
 class Gradient(NamedTuple):
@@ -203,16 +155,14 @@ def predict_descent(
     rule, counts = check_rule(loss, lr_q, lr_w, lr_b, decay), check_steps(steps)
     lengths, cosines = _check_start(start), _check_lean(lean)
     bags = check_integer("bags", max(2000, 40_000 // model.L) if bags is None else bags, 50)
-    populations = check_integer("populations", populations, 2)
     response, seed = check_flag("response", response), check_integer("seed", seed, 0)
     d = None if d is None else check_integer("d", d, 3)
 
-    def run(k: int, law: SparseTokens, leaning: Array) -> list[Descent]:
-        rng = np.random.default_rng([seed, k])
+    def run(rng: np.random.Generator, law: SparseTokens, leaning: Array) -> list[Descent]:
         world = Limit(law, alpha, bags, rng, 3 + 2 * counts[-1], response=response)
         return _run(world, world.start(lengths, leaning), rule, counts, model, None)
 
-    runs = [run(k, model, cosines) for k in range(populations)]
+    runs = in_populations(lambda rng: run(rng, model, cosines), populations, seed)
     for name, most in _APART.items():
         values = np.array([[getattr(one, name) for one in run] for run in runs])
         if np.std(values, axis=0, ddof=1).max() > most:
@@ -223,12 +173,11 @@ def predict_descent(
             )
             break
     if d is not None:
-        doubted = accident(
-            runs[0], [run(0, *other) for other in accidents(model, alpha, d, cosines)]
-        )
-        if doubted:
+        others = accidents(model, alpha, d, cosines)
+        again = [run(np.random.default_rng([seed, 0]), *other) for other in others]
+        if doubted := accident(runs[0], again):
             warnings.warn(f"at d = {d} {doubted}", stacklevel=2)
-    return [_mean(records) for records in zip(*runs, strict=True)]
+    return means_of(runs)
 
 
 @in_one_thread
@@ -277,27 +226,6 @@ def simulate_descent(
     return _run(world, begin, rule, counts, model, rng)
 
 
-def draw_tokens(
-    model: SparseTokens, n: int, d: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """n bags, drawn in blocks; in single precision where they are many."""
-    single = n * model.L * d > _SINGLE
-    X = np.empty((n, model.L, d), dtype=np.float32 if single else float)
-    y, size = np.empty(n), max(1, _BLOCK // (model.L * d))
-    for first in range(0, n, size):
-        block = model.sample(min(size, n - first), d, rng)
-        X[first : first + size], y[first : first + size] = block.X, block.y
-    return X, y
-
-
-def check_steps(steps: Sequence[int]) -> list[int]:
-    """Step counts, rising; ValueError for others."""
-    counts = [check_integer("steps", x, 0) for x in check_array("steps", steps, "m").tolist()]
-    if any(b <= a for a, b in pairwise(counts)):
-        raise ValueError(f"steps = {steps!r} is not allowed: steps must rise")
-    return counts
-
-
 def _check_start(start: tuple[float, float]) -> list[float]:
     return [check_real("start", x, 0) for x in check_array("start", start, 2).tolist()]
 
@@ -307,18 +235,6 @@ def _check_lean(lean: tuple[float, float]) -> Array:
     for cos in cosines:
         check_real("lean", cos, -1, 1)
     return cosines[:, None]
-
-
-def check_rule(
-    loss: str, lr_q: float, lr_w: float, lr_b: float, decay: float | tuple[float, float]
-) -> Rule:
-    """The rates, decays and loss of a descent; ValueError for what cannot be meant."""
-    named = {"lr_q": lr_q, "lr_w": lr_w, "lr_b": lr_b}
-    rate_q, rate_w, rate_b = (check_real(name, value, 0) for name, value in named.items())
-    pair = np.full(2, decay) if np.ndim(decay) == 0 else decay
-    for value in (both := check_array("decay", pair, 2)):
-        check_real("decay", value, 0)
-    return Rule(get_loss(loss), rate_q, rate_w, rate_b, both)
 
 
 def _run(
@@ -376,10 +292,3 @@ def fresh_error(
     with np.errstate(divide="ignore", invalid="ignore"):
         margin = np.nan_to_num(y * mean / sd, nan=-np.inf)
     return float(weight @ ndtr(-margin))
-
-
-def _mean(records: tuple[Descent, ...]) -> Descent:
-    """Field by field, each with the standard error of the mean."""
-    names = [field.name for field in fields(Descent) if field.name != "step"]
-    means = {name: Measured.of([getattr(one, name) for one in records]) for name in names}
-    return Descent(step=records[0].step, **means)

@@ -2,7 +2,7 @@
 
 A positive bag holds R needles of one of two kinds, each as often: θξ₁ or θξ₂, with ξ₁ ⟂ ξ₂. The
 score is the sum over two heads of ⟨softmax(Xq_h), Xw_h⟩, plus b; all five are trained by descent
-on the same bags (`needle.training.batch.descend`). Started from directions that know nothing the
+on the same bags (`needle.training.descent.descend`). Started from directions that know nothing the
 limit d → ∞ is symmetric under ξ₁ ↔ ξ₂ at every fixed step: a split grows out of the `lean` of the
 starts, in R^d a cosine of size 1/√d. Chapter 8, thm-8-worlds.
 """
@@ -10,14 +10,22 @@ starts, in R^d a cosine of size 1/√d. Chapter 8, thm-8-worlds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_integer, check_real, check_rng
-from ..kit.records import Measured
-from .batch import Rule, State, check_rule, check_steps, descend, draw_tokens
+from .descent import (
+    Rule,
+    State,
+    check_rule,
+    check_steps,
+    descend,
+    draw_tokens,
+    in_populations,
+    means_of,
+)
 from .worlds import Limit, TokenWorld, World
 
 Array = np.ndarray
@@ -67,16 +75,12 @@ def predict_two_heads(
     model, alpha = check_model(model), check_real("alpha", alpha, 0, open_low=True)
     rule, counts = check_rule(loss, lr, lr, lr, decay), check_steps(steps)
     bags, seed = check_integer("bags", bags, 50), check_integer("seed", seed, 0)
-    runs = []
-    for k in range(check_integer("populations", populations, 2)):
-        rng = np.random.default_rng([seed, k])
+
+    def run(rng: np.random.Generator) -> list[TwoHeads]:
         world = Limit(model, alpha, bags, rng, 6 + 4 * counts[-1], kinds=2)
-        runs.append(_run(world, start, lean, rule, counts))
-    names = [field.name for field in fields(TwoHeads) if field.name != "step"]
-    return [
-        TwoHeads(step, *(Measured.of([getattr(run[k], name) for run in runs]) for name in names))
-        for k, step in enumerate(counts)
-    ]
+        return _run(world, start, lean, rule, counts)
+
+    return means_of(in_populations(run, populations, seed))
 
 
 def simulate_two_heads(

@@ -24,8 +24,8 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from scripts.book.chapter import DIRECTIVE, boxes
 from scripts.book.run_notebooks import ROOT, chapters, write
-from scripts.check.contract import DIRECTIVE, boxes
 
 LAB, ENVIRONMENT = ROOT / "_build" / "lab", ROOT / ".venv-lab"
 PLAIN = {"display_name": "Python 3", "language": "python", "name": "python3"}

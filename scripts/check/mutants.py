@@ -2,8 +2,8 @@
 
     python -m scripts.check.mutants [ROOM …] [--sample N] [--seed K] [--keep]
 
-mutmut makes the changes and runs the tests of the room, its examples and `tests/test_refusals.py`
-in a copy under `_build/mutants`. Of `kit` and `data` (the default) every change is tried, of other
+mutmut makes the changes and runs the tests of the room and its examples in a copy under
+`_build/mutants`. Of `kit` and `data` (the default) every change is tried, of other
 rooms a random sample of N = 200, and the rate has a standard error. Changes that change nothing, or
 nothing that anyone may rely on, stand in `tests/equivalent.toml` by the line they make, with the
 reason. `--keep` writes the rates to `benchmarks/mutants.json`, which the page on execution shows.
@@ -35,8 +35,8 @@ SETTINGS = """
 source_paths = ["needle"]
 only_mutate = ["needle/{room}/*.py"]
 also_copy = ["utils", "experiments", "benchmarks"]
-pytest_add_cli_args = ["-p", "no:cacheprovider", "-m", "not slow", "-x", "-k", "not left_out"]
-pytest_add_cli_args_test_selection = ["tests/{room}", "tests/test_refusals.py"]
+pytest_add_cli_args = ["-p", "no:cacheprovider", "-m", "not slow", "-x"]
+pytest_add_cli_args_test_selection = ["tests/{room}"]
 """
 # mutmut multiplies every docstring by its mutants, so the examples are read from the sources
 EXAMPLES = """

@@ -100,7 +100,7 @@ def notebooks() -> Count:
     if not paths:
         print("there are no chapters")
         return Count(failed=1)
-    options = ["-o", "addopts=", "-q", "--nbval", "-p", "scripts.check.nbval_history"]
+    options = ["-o", "addopts=", "-q", "--nbval"]
     options += ["-n", "2", "--dist", "loadscope"]
     count = pytest("notebooks", *options, *(str(path.relative_to(ROOT)) for path in paths))
     confirm(paths)

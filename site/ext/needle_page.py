@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import needle_search
 import pydata_sphinx_theme
 from docutils import nodes
 from needle_policy import protected
+from needle_tex import in_words
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -218,22 +218,6 @@ def rewrite_pages(app: Sphinx) -> None:
         return protected(draw_icons(finish(page, name, sizes), icons)) if whole else page
 
     app.builder.templates.render = finished  # type: ignore[attr-defined]
-
-
-def in_words(tex: str) -> str | None:
-    """A short formula as text, such as √L or θ = 5; None where that needs more than letters."""
-    names = {"sqrt": "√", "log": "log ", "le": "≤", "ge": "≥", "to": "→", "infty": "∞", ",": " "}
-
-    def word(match: re.Match[str]) -> str:
-        greek = f"GREEK SMALL LETTER {match[1].upper()}"
-        try:
-            return names.get(match[1]) or unicodedata.lookup(greek)
-        except KeyError:
-            return match[0]
-
-    text = re.sub(r"\\([a-z]+|,)", word, tex)
-    text = re.sub(r"√\s*(?:\{(\w+)\}|(\w))", r"√\1\2", text)
-    return None if re.search(r"[\\{}^_]", text) else re.sub(r"\s+", " ", text)
 
 
 def description(document: nodes.document) -> str:

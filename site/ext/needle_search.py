@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 from bs4 import BeautifulSoup, Tag
+from needle_tex import words_of
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -26,24 +26,6 @@ LEFT_OUT += ", .card-of-term, .reading-path"
 LEFT_OUT += ", .ledger table"  # says again what the chapters say, and has a search of its own
 LEFT_OUT += ", details.agreement table, .doctest"  # numbers and examples: nobody asks for these
 BESIDE = 900  # letters kept of a section beside the chapters: the index is fetched as a whole
-WORDS = {"infty": "∞", "ell": "ℓ", "le": "≤", "ge": "≥", "to": "→", "cdot": "·", "perp": "⊥"}
-WORDS |= dict.fromkeys(("text", "mathrm", "mathbf", "operatorname", "hat", "bar", "tilde"), "")
-WORDS |= dict.fromkeys(("left", "right", "big", "Big", "tfrac", "frac", "quad", "qquad"), "")
-
-
-def words_of(tex: str) -> str:
-    """A formula in the words one would type: sqrt(2 log L), θ ≥ 3, 10^9."""
-
-    def word(match: re.Match[str]) -> str:
-        try:
-            return unicodedata.lookup(f"GREEK SMALL LETTER {match[1].upper()}")
-        except KeyError:
-            return f" {WORDS.get(match[1], match[1])} "
-
-    tex = re.sub(r"\\[()\[\]]|\\(?:begin|end)\{\w+\*?\}", " ", tex)
-    tex = re.sub(r"\\sqrt\s*(?:\{([^{}]*)\}|(\w))", r" sqrt(\1\2) ", tex)
-    tex = re.sub(r"\\([A-Za-z]+)", word, tex)
-    return re.sub(r"\s+", " ", re.sub(r"\\.|[\\{}$_&]", " ", tex)).strip()
 
 
 def sections(page: str, html: str) -> Iterator[dict[str, str]]:

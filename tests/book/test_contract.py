@@ -155,6 +155,7 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "figure never discussed": (source(2, "## The claim"), "Figure 7.1 is not discussed"),
     "no agreement": (source(5, "1 + 1"), "no agree(...): a chapter"),
     "agreement without trace": (outputs(5), "no agree(...) left its claim"),
+    "result hidden": (source(3, "1 + 1;"), "a ';' at the end hides the result"),
     "agreement swallowed": (
         source(5, 'agree(1, [1, 2], claim="a-b")\nagree(1, [1, 2], claim="a-c")'),
         "is not shown",

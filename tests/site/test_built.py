@@ -17,9 +17,9 @@ from bs4 import BeautifulSoup
 from PIL import Image
 
 from scripts.book.build_book import HTML, VERSIONS, api_modules
+from scripts.book.chapter import STATUSES
 from scripts.book.run_notebooks import ROOT, chapters
 from scripts.book.statements import statements
-from scripts.check.contract import STATUSES
 from tests.site.conftest import CHAPTERS, PAGES
 
 REPOSITORY = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]

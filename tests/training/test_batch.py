@@ -10,13 +10,8 @@ import pytest
 
 from needle.data.tokens import SparseTokens
 from needle.kit.records import ConvergenceError
-from needle.training.batch import (
-    draw_tokens,
-    fresh_error,
-    gradient,
-    predict_descent,
-    simulate_descent,
-)
+from needle.training.batch import fresh_error, gradient, predict_descent, simulate_descent
+from needle.training.descent import draw_tokens
 from utils.agreement import AgreementError, agree
 
 MODEL, TASK = SparseTokens(6, 2, 2.0, 0.4), SparseTokens(20, 1, 5.0, 0.5)

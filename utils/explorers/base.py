@@ -34,14 +34,14 @@ class Explorer:
     again: bool = False
 
 
-def stops(low: float, high: float, count: int, *, log: bool = False, digits: int = 2) -> Any:
-    """Values from low to high, evenly or by a constant factor, each rounded to `digits` digits.
+def stops(low: float, high: float, count: int, *, log: bool = False) -> Any:
+    """Values from low to high, evenly or by a constant factor, each rounded to two digits.
 
     >>> stops(1, 1000, 4, log=True)
     (1.0, 10.0, 100.0, 1000.0)
     """
     grid = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
-    rounded = [float(f"{x:.{digits}g}") if log else float(round(x, 6)) for x in grid]
+    rounded = [float(f"{x:.2g}") if log else float(round(x, 6)) for x in grid]
     return tuple(dict.fromkeys(rounded))
 
 
