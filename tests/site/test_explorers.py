@@ -107,7 +107,7 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
     "capacity": {"attention": ("by_cosine", COSINES), "attention'": ("by_sharpness", SHARPNESSES)},
     "phase": {"one round": ("map", np.linspace(0, 1, 101))},
-    "onepass": {"query": ("query", SAMPLES), "new bags": ("error", SAMPLES)},
+    "onepass": {"query": ("query", SAMPLES), "new bags": ("test", SAMPLES)},
 }
 
 

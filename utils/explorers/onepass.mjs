@@ -6,7 +6,7 @@ import { percent, show } from "./words.mjs";
 
 const SHARES = [0.1, 0.2, 0.35, 0.5], RATES = [0.3, 3, 24];
 const SAMPLES = [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 12];
-const NAMES = ["query", "readout", "error"];
+const NAMES = ["query", "readout", "test"];
 
 export const prepare = (data) => Object.fromEntries(NAMES.map((name) => {
   const read = table(data[name]);
@@ -32,17 +32,17 @@ export const render = explorer({
     cosines.line("readout", SAMPLES, values.readout, "pooled", { dash: true });
     cosines.dot(SAMPLES[now], values.query[now], "attention", { r: 6, name: "here" });
     cosines.end();
-    const guess = Math.min(pi, 1 - pi), most = Math.max(guess, ...values.error);
+    const guess = Math.min(pi, 1 - pi), most = Math.max(guess, ...values.test);
     errors.begin({ x, y: { label: "test error", domain: [0, 1.05 * most], precise: percent } });
-    errors.line("new bags", SAMPLES, values.error, "attention");
+    errors.line("new bags", SAMPLES, values.test, "attention");
     errors.line("guessing", [0, 12], [guess, guess], "noise", { dash: true, read: false });
-    errors.dot(SAMPLES[now], values.error[now], "attention", { r: 6, name: "here" });
+    errors.dot(SAMPLES[now], values.test[now], "attention", { r: 6, name: "here" });
     errors.end();
   },
   play: { label: "Play the pass", frames: () => SAMPLES.length, pause: 200 },
-  numbers: (values) => [["query", `cosine ${show(values.here.query, 2)}`, "attention"], ["readout", `cosine ${show(values.here.readout, 2)}`, "pooled"], ["new bags", percent(values.here.error), "attention"]],
-  sentence: ({ here, lowest, error }, { pi, alpha }) => {
+  numbers: (values) => [["query", `cosine ${show(values.here.query, 2)}`, "attention"], ["readout", `cosine ${show(values.here.readout, 2)}`, "pooled"], ["new bags", percent(values.here.test), "attention"]],
+  sentence: ({ here, lowest, test }, { pi, alpha }) => {
     const turned = lowest < -0.005 ? `The query first turns away, down to a cosine of ${show(lowest, 2)}` : "The query never turns away";
-    return `After ${show(alpha)} samples per dimension the query has a cosine of ${show(here.query, 2)} with the needle, and ${percent(here.error)} of new bags are misread, where guessing misreads ${percent(Math.min(pi, 1 - pi))}. ${turned}; at the end of the pass ${percent(error.at(-1))} are.`;
+    return `After ${show(alpha)} samples per dimension the query has a cosine of ${show(here.query, 2)} with the needle, and ${percent(here.test)} of new bags are misread, where guessing misreads ${percent(Math.min(pi, 1 - pi))}. ${turned}; at the end of the pass ${percent(test.at(-1))} are.`;
   },
 });

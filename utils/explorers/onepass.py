@@ -18,7 +18,7 @@ RATES = (0.3, 3.0, 24.0)  # of the intercept
 SAMPLES = (
     0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0
 )  # fmt: skip
-FIELDS = {"query": "query_cos", "readout": "readout_cos", "error": "test_error"}
+FIELDS = {"query": "query_cos", "readout": "readout_cos", "test": "test_error"}
 
 
 @lru_cache(maxsize=16)
