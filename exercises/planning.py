@@ -57,6 +57,11 @@ def best_constant(answer: Any) -> Reply:
         "π² comes from the first step, π(1 − π) from the second: together √(π³(1 − π)), squared.",
         "1/√(1 + x²), x = L/(α₀ √(π³(1 − π)) θ³R²).",
     ),
+    proof=(
+        "the leading term of 1/s² − 1 is x², with R̄² replaced by R²",
+        "the sizes of what is left out: α₀π²θ²R²/L, and the part of the first step's cosine",
+        "where π² comes from the first step's pulls, and π(1 − π) from those of the second",
+    ),
 )
 def long(answer: Any) -> Reply:
     def cosine(x: float) -> float:

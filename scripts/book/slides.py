@@ -26,7 +26,12 @@ SOURCES = ROOT / "site" / "slides"
 HTML = ROOT / "_build" / "html"
 PICTURE = re.compile(r'<p><img src="(figure-[\w-]+|explorer:\w+)" alt="" ?/></p>')
 FIGURE = r'<figure[^>]*\bid="{}"[^>]*>(.*?)</figure>'
-STYLES = ("vendor/reveal/reveal.css", "_static/type.css", "slides/slides.css")
+STYLES = (
+    "vendor/reveal/reveal.css",
+    "_static/type.css",
+    "_static/explorers/explore.css",
+    "slides/slides.css",
+)
 SCRIPTS = ("vendor/reveal/reveal.js", "vendor/reveal/notes.js", "_static/explore.js")
 START = """// an explorer is as large as its slide allows
 const fit = () => {
@@ -97,7 +102,8 @@ def talk(source: Path, site: Path) -> str:
     parts = source.read_text(encoding="utf-8").split("\n---\n")
     slides = "\n".join(slide(part, chapter, address) for part in parts)
     title = html.unescape(parts[0].strip().splitlines()[0].lstrip("# "))
-    head = [f'<link rel="stylesheet" href="../{name}"/>' for name in STYLES]
+    head = ['<link rel="icon" href="../_static/needle.svg"/>']
+    head += [f'<link rel="stylesheet" href="../{name}"/>' for name in STYLES]
     head += [f'<script src="../{name}" defer></script>' for name in SCRIPTS]
     head.append(f"<script>{START}</script>")
     body = f'<main class="reveal"><div class="slides">\n{slides}\n</div></main>'

@@ -1,13 +1,9 @@
-// Wakes the explorers of a page, if it has any: modules, style and data come from explorers/.
+// Wakes the explorers of a page, if it has any: modules and data come from explorers/.
 (() => {
   const base = new URL("explorers/", document.currentScript.src);
   document.addEventListener("DOMContentLoaded", () => {
     const places = document.querySelectorAll("[data-explorer]");
     if (!places.length) return;
-    const style = document.createElement("link");
-    style.rel = "stylesheet";
-    style.href = new URL("explore.css", base);
-    document.head.append(style);
     const moments = [...places].filter((place) => place.dataset.explorer.startsWith("moment-"));
     const others = [...places].filter((place) => !moments.includes(place));
     for (const [module, its] of [["moments", moments], ["site", others]]) {

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 
 from exercises import names
+from exercises.desk import find
 from scripts.book import lab, plain_html, slides, teaching
 from scripts.book import problems as sets
 from scripts.book.run_notebooks import ROOT, chapters
@@ -27,6 +28,12 @@ def test_each_exercise_carries_one_idea() -> None:
     listed = [label for labels in PLAN["ideas"].values() for label in labels]
     assert sorted(listed) == sorted(names()) == sorted(teaching.problems())
     assert all(3 <= len(labels) <= 12 for labels in PLAN["ideas"].values())
+
+
+def test_every_proof_has_a_list_to_check_it_by() -> None:
+    proofs = [label for label, found in teaching.problems().items() if found.kind == "Proof"]
+    assert len(proofs) > 30
+    assert [label for label in proofs if len(find(label).proof) < 2] == []
 
 
 def test_the_course_has_twelve_sessions_and_sets_of_one_to_two_hours() -> None:

@@ -17,7 +17,7 @@ from scripts.book.run_notebooks import ROOT
 NAME = label("model", "missed")
 RIGHT = "from scipy.special import ndtri\ndef f(limit, power):\n    return limit + ndtri(power)"
 PAGE = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>answers</title><link rel="stylesheet" href="answers.css">
+<title>answers</title><link rel="stylesheet" href="guide.css">
 <button data-live="start">Run this page</button><main>{place}</main>
 <script>
 let started;
@@ -43,7 +43,7 @@ def page(chromium: Any) -> Iterator[Any]:
     """A page with one exercise, in a browser that may ask for nothing else."""
     place = below(NAME).partition("```{raw} html\n")[2].partition("\n```")[0]
     static = ROOT / "site" / "static"
-    files = {"answers.css": "text/css", "answers.js": "text/javascript"}
+    files = {"guide.css": "text/css", "answers.js": "text/javascript"}
 
     def answer(route: Any) -> None:
         name = route.request.url.rpartition("/")[2]
