@@ -86,7 +86,7 @@ class Captions(SphinxPostTransform):
 
 def emphasized(children: list[nodes.Node]) -> list[nodes.Node]:
     """A caption whose first sentence, if it is short, is set as what there is to see."""
-    label, *rest = children
+    label, *rest = (node for node in children if node.astext())
     if not rest or isinstance(rest[0], nodes.strong):
         return children
     sentence: list[nodes.Node] = []

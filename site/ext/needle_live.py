@@ -22,8 +22,8 @@ BLOCK = """
  data-packages="{packages}" data-seconds="{seconds}">
 <p><button type="button" class="btn btn-sm" data-live="start"
  style="color: inherit; border-color: currentcolor">
-Run this page</button> <span role="status"><span class="roomy">Edit and run every cell in this
-browser: </span>{megabytes} MB once<span class="roomy">, nothing sent anywhere</span>.</span></p>
+Run this page</button> <span role="status"><span class="roomy">Edit and run every cell
+here: </span>{megabytes} MB<span class="roomy"> once, nothing sent anywhere</span></span></p>
 <script>
 (() => {{
   const block = document.querySelector(".live-start");

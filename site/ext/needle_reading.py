@@ -126,7 +126,9 @@ def is_cell(node: nodes.Node) -> bool:
 
 def begins(node: nodes.Node, lead: str) -> bool:
     """Whether a paragraph begins with these words in bold."""
-    first = node.children[0] if isinstance(node, nodes.paragraph) and node.children else None
+    if not isinstance(node, nodes.paragraph):
+        return False
+    first = next((child for child in node.children if child.astext()), None)  # Text("") comes first
     return isinstance(first, nodes.strong) and first.astext() == lead
 
 

@@ -191,11 +191,13 @@ def test_a_double_click_is_one_click_and_what_waits_can_be_withdrawn(first: Any)
 
 
 def test_a_name_that_nothing_defines_is_said_as_python_says_it(first: Any) -> None:
-    write(first, 3, "never_defined")
+    """And where cells above have not run, which may define it, that they have not."""
+    write(first, 7, "never_defined")
     settled(first)
-    assert "NameError" in outputs(first, 3)
-    assert "failed" in cell(first, 3).locator(".live-note").inner_text()
-    cell(first, 3).get_by_text("Reset").click()
+    assert "NameError" in outputs(first, 7)
+    note = cell(first, 7).locator(".live-note").inner_text()
+    assert "failed" in note and "cells above have not run: “Run all above”" in note
+    cell(first, 7).get_by_text("Reset").click()
 
 
 def test_an_explorer_is_live_again(first: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -29,6 +30,8 @@ def test_the_text_is_seldom_interrupted(chromium: Any, host: str, name: str) -> 
         assert page.evaluate(MODE) == "reading"
         found, words = page.evaluate(READ)
         assert 1000 * found / words <= INTERRUPTIONS, (found, words)
+        number = name.split("/")[1][:2]
+        assert words <= WORDS or not number.isdigit() or number in LONG.split(), words
         page.evaluate("() => window.book.read('code')")
         assert page.evaluate(READ)[0] > 2 * found
 
@@ -125,10 +128,40 @@ FIRST = """() => {
     return all.length ? all[0].getBoundingClientRect().top + scrollY : Infinity;
 }"""
 SCREENS = 1.5  # until something is to be seen, or to be moved
-LATE = {1280: "01 04 06 07 08 09 10 11 12 13", 380: "01 02 04 05 06 07 08 09 10 11 12 13"}
+LATE = {1280: "06 07 10 12 13", 380: "05 06 07 09 10 11 12 13"}
 
 
-@pytest.mark.parametrize("name", [name for name in CHAPTERS if name.split("/")[1][0].isdigit()])
+MESSAGE = re.compile(r'<strong>Figure [^<]*</strong>\s*<strong class="message">')
+
+
+def test_captions_say_first_what_there_is_to_see(site: Any) -> None:
+    """The first sentence of most captions is short, and set as their message."""
+    pages = [(site / f"{name}.html").read_text(encoding="utf-8") for name in CHAPTERS]
+    set_off = sum(len(MESSAGE.findall(page)) for page in pages)
+    assert set_off >= 0.6 * sum(page.count("<figcaption>") for page in pages)
+    for page in pages:  # how a figure was made stands in its fold
+        for at in re.finditer(r"<p><strong>How (?:it was made|this was checked)\.", page):
+            before = page[: at.start()]
+            assert before.rfind('<details class="code"') > before.rfind("</details>")
+
+
+STILL = "07 08 10 11 12 13"  # chapters that have nothing to move yet
+WORDS = 4500  # before the exercises
+LONG = "03 05 11 13"  # chapters that are longer
+NUMBERED = [name for name in CHAPTERS if name.split("/")[1][0].isdigit()]
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_a_chapter_has_something_to_move(site: Any, name: str) -> None:
+    """Before its exercises; some still owe it."""
+    text = (site / f"{name}.html").read_text(encoding="utf-8").partition('id="exercises"')[0]
+    moves = "data-explorer=" in text
+    if not moves and name.split("/")[1][:2] in STILL.split():
+        pytest.xfail("nothing moves here")
+    assert moves
+
+
+@pytest.mark.parametrize("name", NUMBERED)
 @pytest.mark.parametrize("width", [1280, 380])
 def test_a_chapter_opens_with_a_picture(chromium: Any, host: str, name: str, width: int) -> None:
     """Its first figure or explorer begins within a screen and a half; some still owe it."""
