@@ -125,7 +125,7 @@ class ReadingPath(SphinxPostTransform):
             parts[0] += f", {short} at first reading"
         if needs := [self.link(place) for place in path.needs if self.known(place)]:
             parts.append(f"needs {' and '.join(needs)}")
-        if short < whole:
+        if skipped:
             links = [f'<a href="#{name}">{html.escape(names[name])}</a>' for name in skipped]
             parts.append(f"can wait: {', '.join(links)}")
         lines = "".join(f"<li>{part}</li>" for part in parts)
