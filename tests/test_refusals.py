@@ -25,6 +25,7 @@ from needle.data.classifiers import (
     pooled,
     vectorized,
 )
+from needle.data.excess import excess, pooled_tokens
 from needle.data.noise import sample_noise
 from needle.data.teachers import teacher
 from needle.data.tokens import SparseTokens
@@ -141,6 +142,10 @@ GOOD = {  # function: arguments that work
     attention: {"model": MODEL, "temperature": 1.0, "cos": 0.5, "resolution": 96},
     learned_attention: {"model": MODEL, "alignment": LEARNED, "scale": 1.0, "resolution": 96},
     gaussian_mixture: {"mean": 1.0, "var_pos": 1.0, "var_neg": 1.0, "pi": 0.5},
+    excess: {"model": MODEL, "level": 1.0, "cos": 0.5, "resolution": 96},
+    pooled_tokens: {
+        "model": MODEL, "n": 2, "q": np.ones(3), "rng": RNG, "temperature": 1.0, "level": 1.0,
+    },
     dense_features: {"model": MODEL, "n": 2, "d": 3, "rng": RNG, "temperature": 1.0, "cos": 0.5},
     LAW.sample: {"n": 2, "d": 3, "rng": RNG},
     LAW.scores: {"w": [1.0, 2.0], "b": 0.0},
@@ -364,6 +369,8 @@ INNER = {
         "short_risk",
         "excess_risk",
         "log_symmetric",
+        "log_mean_verdict",
+        "excess_weight",
         "sample_straws",
         "sample_bags",
     ),

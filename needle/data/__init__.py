@@ -6,6 +6,9 @@ from .classifiers import gaussian_mixture as gaussian_mixture
 from .classifiers import learned_attention as learned_attention
 from .classifiers import pooled as pooled
 from .classifiers import vectorized as vectorized
+from .excess import excess as excess
+from .excess import excess_weight as excess_weight
+from .excess import pooled_tokens as pooled_tokens
 from .law import FeatureLaw as FeatureLaw
 from .law import Features as Features
 from .law import Nodes as Nodes

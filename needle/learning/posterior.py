@@ -32,6 +32,8 @@ from scipy.stats import qmc
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_integer, check_real
 from ..kit.nodes import normal_grid
+from ..oracle.bayes import FEW, bayes_risk, log_mean_verdict
+from ..oracle.straws import log_mean
 from .crowd import SIZE, Crowd
 
 Array = np.ndarray
@@ -41,6 +43,7 @@ TOP, GROUPS = 48, 12  # straws drawn one by one, and groups of the others
 FAR = 25.0  # strengths beyond which products of weights leave the range of numbers
 STRONGEST = 1e6  # beyond it nothing changes but rounding
 LARGEST_R = 40  # beyond it `Crowd` instead of `Handful`
+RARE = 0.02  # errors, as shares of guessing, below which needles are drawn where they are missed
 FAINT = 1e-3  # strengths below which a crowd of needles is seen by its sum alone
 
 
@@ -236,27 +239,42 @@ def _bags(straws: int, needles: int, many: bool) -> Handful | Crowd:
 def bayes_error(model: SparseTokens, strength: Array | float) -> Array:
     """Test error of Bayes' rule when a needle raises the projection of its token by `strength`.
 
-    It is the error of `oracle_error("bayes", …)` at θ = strength, deterministic: one token is
-    integrated in closed form, the others are a fixed quasi-random net of bags. For R > 40 the net
-    has 2048 bags: expect a few per cent of an error of 10 %, a quarter of one of 0.1 %.
+    It is the error of `oracle_error("bayes", …)` at θ = strength, deterministic:
+    ε = π E₊ min(1, k/Λ), k = (1 − π)/π, so rare positives and rare errors are as exact as others:
+    one needle is integrated, all other tokens are a fixed quasi-random net of bags. Several needles
+    that are rarely missed are left to `needle.oracle.bayes.bayes_risk`, which is good to 1 or 2 %.
+    For R > 40 the net has 2048 bags: expect a few per cent of an error of 10 %, a quarter of one of
+    0.1 %.
 
     >>> model = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
     >>> np.round(bayes_error(model, [0.0, 3.0, 5.0]), 4)
-    array([0.5   , 0.1571, 0.0177])
+    array([0.5   , 0.1574, 0.0178])
     """
     model = check_model(model)
     heights = check_array("strength", np.ravel(strength), "n")
     for height in heights:
         check_real("strength", height, 0)
-    pi = model.pi
-    odds, errors = math.log((1 - pi) / pi), []
-    for r in heights:
-        if r == 0:
-            errors.append(min(pi, 1 - pi))
-        else:
-            missed, raised = bayes_rates(model, min(float(r), STRONGEST), odds)
-            errors.append(min(pi * float(missed[0]) + (1 - pi) * float(raised[0]), pi, 1 - pi))
+    errors = [_bayes_error(model, min(float(r), STRONGEST)) for r in heights]
     return np.array(errors).reshape(np.shape(strength))
+
+
+def _bayes_error(model: SparseTokens, r: float) -> float:
+    """ε = π E₊ min(1, k/Λ) at one strength."""
+    L, R, pi = model.L, model.R, model.pi
+    least, log_k = min(pi, 1 - pi), math.log1p(-pi) - math.log(pi)
+    many = R > LARGEST_R
+    if r == 0:
+        return least
+    if R == L or (many and r < FAINT):
+        missed, raised = bayes_rates(model, r, log_k)
+        return min(pi * float(missed[0]) + (1 - pi) * float(raised[0]), least)
+    low, high = _bags(L - R, R - 1, many).log_e(r, R)
+    constant = log_subsets(L, R) + R * r * r / 2
+    verdicts = log_mean_verdict(high - constant, low - constant + r * r / 2, log_k, r)
+    error = pi * math.exp(log_mean(verdicts))
+    if 1 < R <= FEW and error < RARE * least:
+        return bayes_risk(L, R, r, pi, np.random.default_rng(7)).error
+    return min(error, least)
 
 
 def bayes_rates(

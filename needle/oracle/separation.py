@@ -25,7 +25,7 @@ from ..data.tokens import SparseTokens
 from ..kit.checks import check_choice, check_integer, check_is, check_real, check_rng
 from ..kit.nodes import GRID, MASS
 from ..kit.records import ConvergenceError
-from .bayes import bayes_risk
+from .bayes import FEW, bayes_risk
 from .excess import excess_risk
 from .limit import KINDS, check_rule
 from .limit import critical_theta as critical_theta
@@ -35,7 +35,6 @@ from .short import LONGEST, SHARPEST, short_risk
 from .soft import soft_risk
 
 BLOCK = 10_000
-FEW = 12  # needles that `bayes_risk` and `soft_risk` place one by one
 RARE = 0.02  # shares and errors below it are not left to bags that are drawn as they come
 
 

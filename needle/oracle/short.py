@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import log_ndtr
+from scipy.special import lambertw, log_ndtr
 
 from ..data.tokens import SparseTokens
 from .rules import OracleError, largest_token, two_gaussians
@@ -21,14 +21,17 @@ from .straws import LOG_ROOT_2PI
 Array = np.ndarray
 LONGEST, SHARPEST = 10**6, 0.8  # tokens, and sharpness in units of √(2 log L)
 POINTS, CELLS = 2_000, 2**14
+ROUGH = 700, 2**12  # points and cells while the best sharpness is looked for
 
 
 class Tokens:
     """Weights of a grid of heights under N(0, 1) and under N(θ, 1), and y of each."""
 
-    def __init__(self, L: float, R: int, theta: float, tau: float) -> None:
-        self.L, self.R, self.theta, self.tau = L, R, theta, tau
-        edge = np.linspace(-9.5, theta + 9.5, POINTS + 1)
+    def __init__(
+        self, L: float, R: int, theta: float, tau: float, points: int = POINTS, cells: int = CELLS
+    ) -> None:
+        self.L, self.R, self.theta, self.tau, self.cells = L, R, theta, tau, cells
+        edge = np.linspace(-9.5, theta + 9.5, points + 1)
         self.h = (edge[1:] + edge[:-1]) / 2
         log_step = math.log(edge[1] - edge[0]) - LOG_ROOT_2PI
         self.log_straw = log_step - self.h**2 / 2
@@ -51,24 +54,50 @@ class Tokens:
         return float(np.logaddexp(math.log(pi) + miss, math.log1p(-pi) + alarm))
 
     def log_alarm(self, t: float) -> float:
-        """log P₋(Y > 0): a token that wins alone, or none and the others together."""
-        y, p = self.y(t), np.exp(self.log_straw)
-        tame = self.h < max(t, math.sqrt(2 * math.log(self.L)))
-        mean, var = self.L * float(p[tame] @ y[tame]), self.L * float(p[tame] @ y[tame] ** 2)
-        if mean > 0:
-            return 0.0
-        big = 8 * math.sqrt(var) - mean + 3 / self.tau
-        kept = y < big
-        edge = float(self.h[kept][-1]) + (self.h[1] - self.h[0]) / 2
-        log_one = math.log(self.L) + float(log_ndtr(-edge))
-        alone = math.log(-math.expm1(-math.exp(min(log_one, 50.0)))) if log_one > -700 else log_one
-        rest = self._tail([(self.L, self.log_straw[kept])], y[kept], up=True)
-        return float(min(np.logaddexp(alone, rest), 0.0))
+        """log P₋(Y > 0)."""
+        return self._log_yes(t, 0)
 
     def log_miss(self, t: float) -> float:
-        """log P₊(Y ≤ 0)."""
+        """log P₊(Y ≤ 0), from the other side where a typical positive is missed."""
+        y = self.y(t)
+        low = self.h < math.sqrt(2 * math.log(self.L))
+        straws = y[low] @ np.exp(self.log_straw[low])
+        needle = (self.theta - t) * math.exp(min(self.tau * (self.theta - t), 500.0))
+        if self.L * float(straws) + self.R * needle <= 0:
+            log_yes = self._log_yes(t, self.R)
+            if log_yes < -0.05:
+                return math.log(-math.expm1(log_yes))
         parts = [(self.L - self.R, self.log_straw), (float(self.R), self.log_needle)]
-        return min(self._tail([part for part in parts if part[0]], self.y(t), up=False), 0.0)
+        return min(self._tail([part for part in parts if part[0]], y, up=False), 0.0)
+
+    def _log_yes(self, t: float, needles: int) -> float:
+        """log P(Y > 0): a token that wins alone, or none and the others together."""
+        y = self.y(t)
+        laws = [(self.L - needles, self.log_straw, 0.0)]
+        if needles:
+            laws.append((float(needles), self.log_needle, self.theta))
+        tame = self.h < max(t, math.sqrt(2 * math.log(self.L)))
+        near = math.exp(min(math.log(self.L) + float(log_ndtr(3 / self.tau - t)), 0.0))
+        mean = var = 0.0
+        for n, log_p, _ in laws:
+            p = np.exp(log_p[tame])
+            mean, var = mean + n * float(p @ y[tame]), var + n * float(p @ y[tame] ** 2)
+        if mean > 8 * math.sqrt(var):
+            return 0.0
+        lonely = near < 0.01  # above the wall: one token beats the typical pull of all others
+        big = -mean if lonely else 8 * math.sqrt(var) - mean + min(1.0, 30 * near) * 3 / self.tau
+        kept = y < big
+        edge = float(self.h[kept][-1]) + (self.h[1] - self.h[0]) / 2
+        if lonely:  # y(edge) = big
+            edge = t + float(lambertw(big * self.tau).real) / self.tau
+        tails = [math.log(n) + float(log_ndtr(theta - edge)) for n, _, theta in laws]
+        log_one = float(np.logaddexp.reduce(tails))
+        none = sum(n * float(log_ndtr(edge - theta)) for n, _, theta in laws)
+        alone = math.log(-math.expm1(max(none, -50.0))) if log_one > -25 else log_one
+        if lonely:
+            return float(min(alone, 0.0))
+        rest = self._tail([(n, log_p[kept]) for n, log_p, _ in laws], y[kept], up=True)
+        return float(min(np.logaddexp(alone, rest), 0.0))
 
     def _tail(self, parts: list[tuple[float, Array]], y: Array, *, up: bool) -> float:
         """log P(Y > 0) or log P(Y ≤ 0) for sums of n tokens of each log law."""
@@ -87,13 +116,14 @@ class Tokens:
                 laws.append((n, w / total))
             return value, mean, var, laws
 
-        unit = 1 / math.sqrt(max(moments(0.0)[2], 1e-300))
+        calm = np.minimum(y, 1 / self.tau) ** 2  # the few that are tall set no scale
+        unit = 1 / math.sqrt(max(sum(n * float(np.exp(p) @ calm) for n, p in parts), 1e-300))
         side = 1.0 if up else -1.0
         if moments(0.0)[1] * side >= 0:
             s = 0.0
         else:
             far = side * unit
-            while moments(far)[1] * side < 0 and abs(far) < 1e6 * unit:
+            while moments(far)[1] * side < 0 and abs(far) < 1e12 * unit:
                 far *= 2
             if moments(far)[1] * side < 0:
                 return -math.inf
@@ -106,29 +136,29 @@ class Tokens:
             if up or heavy < 300 * math.sqrt(var):  # a heavy tail would blur what is below 0
                 break
             s = 2 * s - unit / 8
-        step = 2 * half / CELLS
-        log_cf = np.zeros(CELLS // 2 + 1, complex)
+        step = 2 * half / self.cells
+        log_cf = np.zeros(self.cells // 2 + 1, complex)
         for n, w in laws:
-            log_cf += n * np.log(np.fft.rfft(_lattice(y, w, step)))
-        g = np.maximum(np.fft.irfft(np.exp(log_cf), CELLS), 0.0)
-        x = step * np.fft.fftfreq(CELLS, 1 / CELLS)
+            log_cf += n * np.log(np.fft.rfft(_lattice(y, w, step, self.cells)))
+        g = np.maximum(np.fft.irfft(np.exp(log_cf), self.cells), 0.0)
+        x = step * np.fft.fftfreq(self.cells, 1 / self.cells)
         chosen = (x > 0) if up else (x < 0)
         good = g > 1e-13 * g.max()
         mass = float(np.exp(-s * x[chosen & good]) @ g[chosen & good]) + g[0] / 2
         return value + math.log(max(mass, 1e-300))
 
 
-def _lattice(y: Array, w: Array, step: float) -> Array:
-    """Atoms w at y on the points k·step, k modulo CELLS; three points keep two moments of each."""
+def _lattice(y: Array, w: Array, step: float, cells: int) -> Array:
+    """Atoms w at y on the points k·step, k modulo `cells`; three of them keep two moments."""
     k = np.rint(y / step)
     part = y / step - k
-    inside = np.abs(k) < CELLS / 2 - 1
-    out = np.zeros(CELLS)
+    inside = np.abs(k) < cells / 2 - 1
+    out = np.zeros(cells)
     for shift, share in (
         (-1, part * (part - 1) / 2), (0, 1 - part**2), (1, part * (part + 1) / 2),
     ):  # fmt: skip
-        place = (k + shift)[inside].astype(np.intp) % CELLS
-        out += np.bincount(place, (w * share)[inside], CELLS)
+        place = (k + shift)[inside].astype(np.intp) % cells
+        out += np.bincount(place, (w * share)[inside], cells)
     return out
 
 
@@ -145,11 +175,15 @@ def short_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> 
     if tau == 0:
         return two_gaussians(theta * R / math.sqrt(L), pi)
     if tau is not None:
-        log_error, t = _best(L, R, theta, pi, tau, 25)
+        start = _best(Tokens(L, R, theta, tau, *ROUGH), pi)[1]
+        log_error, _, t = _best(Tokens(L, R, theta, tau), pi, start)
         return OracleError(min(math.exp(log_error), pi, 1 - pi), 0.0, t, tau)
+    near: float | None = None
 
     def at(log_tau: float) -> float:
-        return _best(L, R, theta, pi, math.exp(log_tau), 17)[0]
+        nonlocal near
+        log_error, near, _ = _best(Tokens(L, R, theta, math.exp(log_tau), *ROUGH), pi, near)
+        return log_error
 
     bounds = math.log(0.02 * unit), math.log(SHARPEST * unit)
     found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 0.05})
@@ -158,18 +192,30 @@ def short_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> 
     return soft if soft.error <= frozen.error else frozen
 
 
-def _best(
-    L: float, R: int, theta: float, pi: float, tau: float, points: int
-) -> tuple[float, float]:
-    """log of the least error at a sharpness, and the threshold."""
-    tokens = Tokens(L, R, theta, tau)
+def _best(tokens: Tokens, pi: float, near: float | None = None) -> tuple[float, float, float]:
+    """log of the least error at a sharpness, where it is in units x, and the threshold.
+
+    t = mean + spread·sinh(x); near an x that was best at another sharpness, only there.
+    """
     mean, spread = tokens.center()
 
     def f(x: float) -> float:
         return tokens.log_error(mean + spread * math.sinh(x), pi)
 
-    grid = np.linspace(-3.0, math.asinh((max(theta - mean, 0.0) + 6) / spread), points)
-    k = int(np.argmin([f(x) for x in grid]))
-    bounds = grid[max(k - 1, 0)], grid[min(k + 1, points - 1)]
-    found = minimize_scalar(f, bounds=bounds, method="bounded", options={"xatol": 2e-3})
-    return float(found.fun), mean + spread * math.sinh(float(found.x))
+    last = math.asinh((max(tokens.theta - mean, 0.0) + 6) / spread)
+    grid = np.linspace(-3.0, last, 25 if tokens.cells == CELLS else 17)
+    if near is not None:
+        grid = np.clip(near + np.linspace(-0.5, 0.5, 3), -3.0, last)
+    values = [f(x) for x in grid]
+    k = int(np.argmin(values))
+    while near is not None and k in (0, len(grid) - 1):  # walk on to where it rises again
+        x = grid[k] + (0.5 if k else -0.5)
+        if not -3.5 < x < last + 0.5:
+            break
+        at = len(grid) if k else 0
+        grid, values = np.insert(grid, at, x), [*values[:at], f(x), *values[at:]]
+        k = int(np.argmin(values))
+    bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    options = {"xatol": 2e-3 if tokens.cells == CELLS else 5e-2}
+    found = minimize_scalar(f, bounds=bounds, method="bounded", options=options)
+    return float(found.fun), float(found.x), mean + spread * math.sinh(float(found.x))

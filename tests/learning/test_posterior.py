@@ -17,6 +17,8 @@ from scipy.special import expit
 from needle.data.tokens import SparseTokens
 from needle.learning import posterior
 from needle.learning.posterior import Handful, bayes_error, channel, log_subsets, race
+from needle.oracle.bayes import bayes_risk
+from needle.oracle.detection import one_needle_bayes_error
 from needle.oracle.separation import oracle_error
 
 Z = 4.5
@@ -127,6 +129,23 @@ def test_bayes_error_is_the_oracle(model):
     errors = bayes_error(model, model.theta * np.array([1.0, 1.1]))  # and a tenth off
     right, wrong = np.abs(errors - simulated.error)
     assert right < Z * simulated.standard_error + 2e-4 < wrong
+
+
+@pytest.mark.parametrize(
+    ("L", "theta", "pi"), [(10, 5.0, 0.5), (100, 5.0, 1e-6), (100, 5.0, 1e-4), (1000, 20.0, 0.5)]
+)
+def test_bayes_error_is_right_where_positives_or_errors_are_rare(L, theta, pi):
+    """A net of negatives has no false alarms of 10⁻⁶: they are counted among positives."""
+    found = float(bayes_error(SparseTokens(L, 1, theta, pi), theta))
+    assert found == pytest.approx(one_needle_bayes_error(L, theta, pi), rel=5e-4)
+
+
+@pytest.mark.parametrize("theta", [4.0, 5.0, 7.0])
+def test_several_needles_are_drawn_where_they_are_missed(theta):
+    """On both sides of the error at which a net no longer has such needles."""
+    risk = bayes_risk(1000, 4, theta, 0.5, np.random.default_rng(8), 20_000).error
+    found = float(bayes_error(SparseTokens(1000, 4, theta, 0.5), theta))
+    assert found == pytest.approx(risk, rel=0.04)
 
 
 def test_bayes_error_falls_from_knowing_nothing():

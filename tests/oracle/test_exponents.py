@@ -11,6 +11,8 @@ from needle.data.tokens import SparseTokens
 from needle.oracle.excess import excess_risk
 from needle.oracle.exponents import RULES, detection_boundary, detection_exponent
 from needle.oracle.rules import largest_token
+from needle.oracle.soft import Sharp, sample_bags
+from needle.oracle.straws import log_mean
 
 TAUS = np.concatenate([np.geomspace(1e-3, 3, 3000), [0.5]])
 
@@ -80,6 +82,54 @@ def test_exponents_are_slopes_of_errors(R, theta, gamma):
     for slope, rule in zip(slopes, ("largest", "excess"), strict=True):
         e = detection_exponent(rule, theta, R=R, gamma=gamma / 2)
         assert 0.995 * e < slope < 1.03 * e
+
+
+def log_alarm_at_half_the_misses(L: float, beta: float, tau: float, theta: float) -> float:
+    """log P₋(S > t), t the median of S in positives with L^{1−β} needles; straws and needles drawn.
+
+    Misses fall faster than any power beyond the boundary, so this has the exponent of the error.
+    """
+    rng = np.random.default_rng(0)
+    straws = Sharp(sample_bags(L, 1, theta, 0.5, 2000, rng), tau)
+    needles = Sharp(sample_bags(L ** (1 - beta), 1, 0.0, 0.5, 2000, rng), tau)
+    z, w = rng.standard_normal((2, 2000))
+    lift = tau * (needles.peak + theta - straws.peak)
+    down, up = np.exp(-np.maximum(lift, 0)), np.exp(np.minimum(lift, 0))
+    shift = (straws.D + straws.wave[0] * z) * down
+    shift += (needles.D + needles.wave[0] * w + theta * needles.S) * up
+    eps = float(np.median(shift / (straws.S * down + needles.S * up)))
+    return log_mean(straws.log_alarm(eps))
+
+
+@pytest.mark.parametrize(
+    ("beta", "tau", "theta"),
+    [(0.6, 0.5, 0.5), (0.6, 0.3, 0.5), (0.6, 0.2, 0.5), (0.75, 0.3, 0.7), (0.9, 0.4, 1.2),
+     (0.9, 0.8, 1.2)],
+)  # fmt: skip
+def test_one_loud_straw_has_the_exponent_of_a_softmax_with_many_needles(beta, tau, theta):
+    """Slopes from 10⁷⁵ to 10¹⁵⁰ and to 10³⁰⁰; with rare positives γ + e is the same number."""
+    logs = []
+    for k in (75, 150, 300):
+        a = math.sqrt(2 * k * math.log(10))
+        logs.append(log_alarm_at_half_the_misses(10.0**k, beta, tau * a, theta * a))
+    slopes = -np.diff(logs) / (np.array([75, 150]) * math.log(10))
+    e = detection_exponent("softmax", theta, beta=beta, tau=tau)
+    assert slopes == pytest.approx([e, e], rel=0.03)
+    assert slopes[1] == pytest.approx(e, rel=0.01)  # nearer
+    for gamma in (0.1, 0.2):
+        rare = detection_exponent("softmax", theta, beta=beta, tau=tau, gamma=gamma)
+        assert rare + gamma == pytest.approx(e)
+
+
+@pytest.mark.parametrize(("beta", "gamma", "theta"), [(0.6, 0.0, 0.7), (0.75, 0.3, 0.9)])
+def test_the_largest_token_has_its_exponent_with_many_needles(beta, gamma, theta):
+    logs = []
+    for k in (150, 300):
+        a, pi = math.sqrt(2 * k * math.log(10)), 0.5 * 10 ** (-gamma * k)
+        model = SparseTokens(10**k, round(10 ** (k * (1 - beta))), theta * a, pi)
+        logs.append(math.log(largest_token(model).error / pi))
+    e = detection_exponent("largest", theta, beta=beta, gamma=gamma)
+    assert (logs[0] - logs[1]) / (150 * math.log(10)) == pytest.approx(e, rel=0.015)
 
 
 @pytest.mark.parametrize(
