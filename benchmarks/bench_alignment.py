@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from benchmarks.clock import seconds
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.steps.alignment import predict_alignment, simulate_alignment
+from needle.steps.sign import sign_condition, sign_intercepts
 
 
 def stored_tokens(model: SparseTokens, d: int, n: int, rng: np.random.Generator) -> float:
@@ -35,6 +37,23 @@ def megabytes(work: Callable[[], object]) -> float:
     return peak / 1e6
 
 
+def limits(model: SparseTokens) -> list[tuple[str, float, float, float]]:
+    """The limit of each loss, weights included, and the sign's threshold, against a millisecond."""
+    rows = []
+    for loss in ("logistic", "square", "hinge", "exponential"):
+        for balanced in (False, True):
+            call = partial(predict_alignment, model, 2.0, loss=loss, balanced=balanced)
+            name = f"limit, {loss} loss{', balanced' * balanced}, against 1 ms"
+            rows.append((name, seconds(call, 200), 1e-3, 1.0))
+    sign = seconds(lambda: sign_condition(model, 2.0), 200)
+    rows.append(("threshold of the sign, logistic loss, against 1 ms", sign, 1e-3, 1))
+    shares = np.linspace(0.02, 0.98, 400)
+    curve = seconds(lambda: sign_intercepts(model, 2.0, shares), 20)
+    one = 400 * sign
+    rows.append(("400 thresholds at once against one by one", curve, one, 1.5))
+    return rows
+
+
 def run() -> list[dict[str, object]]:
     """One row for each promise."""
     model, rng = SparseTokens(L=10, R=3, theta=6.0, pi=0.2), np.random.default_rng(0)
@@ -55,6 +74,7 @@ def run() -> list[dict[str, object]]:
         ("exact draw at d = 10⁶, n₀ = 2·10⁶ against 1 s", large, 1.0, 1),
         ("exact draw at L = 10⁵ against L = 10, n₀ = 2·10⁵", long_time, short_time, 0.67),
         ("limit against one exact draw at n₀ = 2·10⁵", limit, short_time, 1),
+        *limits(model),
     ]
     rows = [(what, f"{1e3 * a:.3g} ms", f"{1e3 * b:.3g} ms", b / a, r) for what, a, b, r in times]
     what = "peak memory of an exact draw at d = 10⁶, n₀ = 2·10⁶ against 400 MB"

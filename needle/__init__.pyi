@@ -38,7 +38,9 @@ from .readout import learning_curve as learning_curve
 from .readout import order_parameters as order_parameters
 from .readout import predict_capacity as predict_capacity
 from .readout import predict_capacity_width as predict_capacity_width
+from .readout import predict_contest as predict_contest
 from .readout import predict_crossing as predict_crossing
+from .readout import predict_long_bags as predict_long_bags
 from .readout import predict_margin as predict_margin
 from .readout import predict_readout as predict_readout
 from .readout import predict_reuse as predict_reuse

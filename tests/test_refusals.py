@@ -72,15 +72,12 @@ from needle.readout.capacity import (
     simulate_capacity,
     simulate_repair,
 )
-from needle.readout.crossing import (
-    crossing_law,
-    long_bag_error,
-    predict_crossing,
-    sharpness_law,
-)
+from needle.readout.contest import predict_contest, simulate_contest
+from needle.readout.crossing import crossing_law, predict_crossing, sharpness_law
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
 from needle.readout.lengths import best_sharpness, recipes, rescaled, sharpened, subsampled
 from needle.readout.limit import learning_curve, order_parameters, predict_readout
+from needle.readout.longbags import long_bag_error, long_bag_law, predict_long_bags
 from needle.readout.margin import fit_margin, predict_margin, simulate_margin
 from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
 from needle.readout.scores import judge
@@ -101,7 +98,7 @@ from needle.steps.colored import (
 from needle.steps.rates import calibrated_cosine, calibrated_rate, rate_window
 from needle.steps.rule import StepOptions, two_steps
 from needle.steps.scatter import predict_gap, predict_spread
-from needle.steps.sign import sign_condition
+from needle.steps.sign import sign_condition, sign_intercepts
 from needle.training.batch import predict_descent, simulate_descent
 from needle.training.heads import predict_two_heads, simulate_two_heads
 from needle.training.onepass import predict_training, simulate_training
@@ -126,6 +123,10 @@ RATES = {"lr_q": 0.5, "lr_w": 0.5, "lr_b": 0.5, "start": (0.1, 0.1), "loss": "sq
 TINY, BAGS = SparseTokens(4, 1, 2.0, 0.5), sample_haystack(100, 10, 20, RNG)
 X4, SCORES = RNG.normal(size=(6, 4, 3)), LAW.scores(np.ones(2), 0.0)
 HEAD = {"temperature": 1.0, "cos": 0.9, "alpha": 2.0, "lam": 0.1}
+CONTEST = {
+    "temperature": 1.0, "lam": 0.1, "cos": 0.5, "balanced": False, "loss": "square",
+    "lr_w": 0.5, "lr_b": 0.5,
+}  # fmt: skip
 HOPS = {"L": 5, "theta": (3.0, 3.0, 2.0), "kappa": 3.0}
 READOUTS = {"law": LAW, "test": LAW, "alpha": 2.0, "lam": 0.1, "loss": "square"}
 GOOD = {  # function: arguments that work
@@ -136,7 +137,7 @@ GOOD = {  # function: arguments that work
         "model": MODEL, "d": 5, "alpha0": 1.0, "rng": RNG, "method": "exact",
         "balanced": False, **STEPS
     },
-    two_steps: {"X": np.ones((2, 3, 4)), "y": [1, -1], **STEPS},
+    two_steps: {"X": np.ones((2, 3, 4)), "y": [1, -1], "balanced": True, **STEPS},
     pooled: {"model": MODEL},
     vectorized: {"model": MODEL},
     attention: {"model": MODEL, "temperature": 1.0, "cos": 0.5, "resolution": 96},
@@ -167,6 +168,12 @@ GOOD = {  # function: arguments that work
     teacher: {"gamma": 1.0, "offset": 0.5, "link": "probit"},
     collapse_alpha: {"law": LAW},
     long_bag_error: {"model": MODEL, "temperature": 1.0, "cos": 0.5},
+    long_bag_law: {"model": MODEL, "temperature": 1.0, "cos": 0.5},
+    predict_long_bags: {"model": MODEL, "temperature": 1.0, "cos": 0.5},
+    predict_contest: {"model": MODEL, "alpha0": 1.0, "alpha": 2.0, **CONTEST, "bits": 9},
+    simulate_contest: {
+        "model": TINY, "d": 20, "alpha0": 1.0, "alpha": 2.0, "rng": RNG, **CONTEST
+    },
     crossing_law: {"model": MODEL, "temperature": 1.0},
     predict_crossing: {
         "model": MODEL, "temperature": 1.0, "alpha": 4.0, "lam": 0.1, "loss": "square"
@@ -197,6 +204,10 @@ GOOD = {  # function: arguments that work
     predict_chance: {"model": TINY, "d": 20, "alpha0": 1.0, **STEPS},
     predict_spread: {"model": TINY, "alpha0": 1.0, "balanced": True, **STEPS},
     predict_gap: {"model": TINY, "alpha0": 1.0, "balanced": True, **STEPS},
+    sign_intercepts: {
+        "model": MODEL, "alpha0": 1.0, "shares": [0.3], "loss": "square", "lr_w": 0.5,
+        "balanced": False,
+    },
     sign_condition: {
         "model": MODEL, "alpha0": 1.0, "loss": "hinge", "lr_w": 0.5, "balanced": False
     },
@@ -322,6 +333,7 @@ OPTIONAL = [
     (samples_for, "d"), (sharpened, "resolution"), (subsampled, "resolution"),
     (simulate_learning, "height"), (simulate_descent, "lean"),
     (predict_rounds_readout, "temperature"), (predict_descent, "bags"), (predict_descent, "d"),
+    (predict_contest, "cos"), (predict_contest, "resolution"), (simulate_contest, "cos"),
 ]  # fmt: skip
 ROWS = list(dict.fromkeys([(f, name) for f, good in GOOD.items() for name in good] + OPTIONAL))
 

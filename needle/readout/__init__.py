@@ -7,9 +7,11 @@ from .capacity import predict_capacity_width as predict_capacity_width
 from .capacity import simulate_capacity as simulate_capacity
 from .capacity import simulate_repair as simulate_repair
 from .capacity import squared_repair as squared_repair
+from .contest import Contest as Contest
+from .contest import predict_contest as predict_contest
+from .contest import simulate_contest as simulate_contest
 from .crossing import SharpnessLaw as SharpnessLaw
 from .crossing import crossing_law as crossing_law
-from .crossing import long_bag_error as long_bag_error
 from .crossing import predict_crossing as predict_crossing
 from .crossing import sharpness_law as sharpness_law
 from .envelopes import hinge_envelope as hinge_envelope
@@ -28,6 +30,10 @@ from .limit import learning_curve as learning_curve
 from .limit import order_parameters as order_parameters
 from .limit import predict_readout as predict_readout
 from .limit import solve_readout as solve_readout
+from .longbags import LongBags as LongBags
+from .longbags import long_bag_error as long_bag_error
+from .longbags import long_bag_law as long_bag_law
+from .longbags import predict_long_bags as predict_long_bags
 from .margin import Hyperplane as Hyperplane
 from .margin import Margin as Margin
 from .margin import fit_margin as fit_margin

@@ -2,12 +2,8 @@
 
 Two ways lead below pooling: a query that knows too little (`predict_crossing`, `crossing_law`), and
 a softmax too sharp for bags with many needles, even with a perfect query (`sharpness_law`). The
-laws hold for long bags with e^{4T²} ≪ L, where the sums of the softmax obey central limit theorems:
-after division by r the features are pooled ones with δ = θR/√L replaced by
-
-    δ_eff Λ,   δ_eff = δ e^{Tθs − T²/2} √(1 − s²T²/(1+T²)),   Λ = R⁻¹ Σ_j e^{T g_j − T²/2}.
-
-Appendix C, prp-c-long and prp-c-sharp.
+laws hold for long bags with e^{4T²} ≪ L, as in `needle.readout.longbags`. Appendix C, prp-c-long
+and prp-c-sharp.
 """
 
 from __future__ import annotations
@@ -17,57 +13,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import ndtr
+from scipy.optimize import brentq
 
 from ..data.classifiers import attention, pooled
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_real
-from ..kit.nodes import falling_normals, softmax_sums
 from ..kit.records import ConvergenceError
 from .limit import predict_readout
-
-Array = np.ndarray
-
-
-def _gains(R: int, T: float) -> tuple[Array, Array]:
-    """Λ at quadrature points, and their weights."""
-    if R == 1:
-        g = np.linspace(-9, 9 + 2 * T, 1201)
-        weight = np.exp(-(g**2) / 2)
-        return np.exp(T * g - T * T / 2), weight / weight.sum()
-    groups, weight = falling_normals(R, 0, 12)
-    peak, sums = softmax_sums(*groups[0], R, T)
-    return np.exp(peak - T * T / 2) * sums[0] / R, weight
-
-
-def _best_threshold(delta: float, gains: Array, weight: Array, pi: float) -> float:
-    """min over k of (1−π)Φ(−k) + π E Φ(k − δΛ)."""
-
-    def error(k: float) -> float:
-        return float((1 - pi) * ndtr(-k) + pi * (weight @ ndtr(k - delta * gains)))
-
-    ks = np.linspace(-9, 9 + delta, 73)
-    start = ks[np.argmin([error(k) for k in ks])]
-    return float(minimize_scalar(error, bounds=(start - 0.5, start + 0.5), method="bounded").fun)
-
-
-def long_bag_error(model: SparseTokens, *, temperature: float, cos: float) -> float:
-    """Least error of a linear readout of attention features, by the law for long bags.
-
-    min over k of (1−π)Φ(−k) + π E Φ(k − δ_eff Λ): pooled bags are the case T = 0.
-
-    Examples
-    --------
-    >>> model = SparseTokens(L=10**5, R=30, theta=6.0, pi=0.5)
-    >>> round(long_bag_error(model, temperature=0.5, cos=0.3), 4)
-    0.2709
-    """
-    m, T = check_model(model), check_real("temperature", temperature, 0)
-    s = check_real("cos", cos, -1, 1)
-    delta = m.theta * m.R / math.sqrt(m.L)
-    tilt = T * m.theta * s - T * T / 2 + math.log1p(-s * s * T * T / (1 + T * T)) / 2
-    return _best_threshold(delta * math.exp(min(tilt, 300.0)), *_gains(m.R, T), m.pi)
+from .longbags import long_bag_error
 
 
 def crossing_law(model: SparseTokens, *, temperature: float) -> float:

@@ -144,7 +144,8 @@ def solve_readout(
     return found, readout
 
 
-def _checked(readout: Readout, alpha: float, lam: float) -> Readout:
+def checked(readout: Readout, alpha: float, lam: float) -> Readout:
+    """The readout if it converged, or a ConvergenceError that says why not."""
     if readout.converged and np.isfinite(readout.norm):
         return readout
     why = f"no solution of the self-consistent equations in {readout.iterations} Newton steps"
@@ -196,7 +197,7 @@ def predict_readout(
     0.1310234
     """
     readout = solve_readout(law, alpha, lam, loss, intercept, start)[1]
-    return _checked(readout, alpha, lam)
+    return checked(readout, alpha, lam)
 
 
 def learning_curve(
@@ -222,5 +223,5 @@ def learning_curve(
     start: OrderParameters | None = None
     for a, ridge in np.broadcast(np.atleast_1d(alpha), np.atleast_1d(lam)):
         start, readout = solve_readout(law, a, ridge, loss, intercept, start)
-        curve.append(_checked(readout, a, ridge))
+        curve.append(checked(readout, a, ridge))
     return curve

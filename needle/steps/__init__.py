@@ -35,3 +35,4 @@ from .scatter import predict_gap as predict_gap
 from .scatter import predict_spread as predict_spread
 from .sign import SignCondition as SignCondition
 from .sign import sign_condition as sign_condition
+from .sign import sign_intercepts as sign_intercepts

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
-from ..kit.checks import check_labels, check_real
+from ..kit.checks import check_flag, check_labels, check_real
 from ..kit.losses import get_loss
 from ..kit.nodes import gaussian_nodes
 from ..kit.threads import in_one_thread
@@ -180,6 +180,7 @@ def two_steps(
     loss: str = "logistic",
     lr_w: float = 0.5,
     lr_b: float = 0.5,
+    balanced: bool = False,
 ) -> TwoSteps:
     """The two gradient steps on given tokens, in memory that does not grow with their number.
 
@@ -189,9 +190,11 @@ def two_steps(
     ----------
     X : tokens (n, L, d); or, where they are too many to keep, a function without arguments that
         returns an iterable of blocks (X, y), the same blocks each time it is called (it is called
-        twice: once for w and b, once for q)
+        twice: once for w and b, once for q; and if `balanced` once before, for the labels)
     y : labels in {−1, +1} (n,), with an array X only
     loss, lr_w, lr_b : as in `predict_alignment`
+    balanced : whether both classes of these data count one half each, whatever their sizes: b then
+        stays at 0, and for small lr_w the query is aligned at every share of positives
 
     Examples
     --------
@@ -204,12 +207,19 @@ def two_steps(
     >>> blocks = lambda: ((X[k : k + 100], y[k : k + 100]) for k in range(0, 400, 100))
     >>> np.allclose(two_steps(blocks).q, q)
     True
+    >>> print(f"{abs(two_steps(X, y, balanced=True).b):.12f}")
+    0.000000000000
     """
-    rule = step_rule(loss, lr_w, lr_b)
+    step_rule(loss, lr_w, lr_b)
+    check_flag("balanced", balanced)
+
+    def rule(labels: Iterable[Array]) -> StepRule:
+        return step_rule(loss, lr_w, lr_b, _share(labels) if balanced else None)
+
     if callable(X):
         if y is not None:
             raise ValueError("y is not allowed: the blocks that X() returns hold the labels")
-        return take_steps(X, rule)
+        return take_steps(X, rule(block[1] for block in X()) if balanced else rule(()))
     tokens, shape = np.asarray(X), np.shape(X)
     if tokens.dtype.kind not in "iuf" or len(shape) != 3 or 0 in shape:
         raise ValueError(
@@ -218,7 +228,18 @@ def two_steps(
     labels = check_labels("y", y, shape[0])
     size = block_length(shape[1], shape[2])
     starts = range(0, shape[0], size)
-    return take_steps(lambda: ((tokens[k : k + size], labels[k : k + size]) for k in starts), rule)
+    blocks = lambda: ((tokens[k : k + size], labels[k : k + size]) for k in starts)  # noqa: E731
+    return take_steps(blocks, rule([labels]))
+
+
+def _share(labels: Iterable[Array]) -> float:
+    """The share of positives; both classes must be there."""
+    positives, size = 0, 0
+    for y in labels:
+        positives, size = positives + int(np.sum(y > 0)), size + len(y)
+    if not 0 < positives < size:
+        raise ValueError("y is not allowed: to balance the classes, y must hold both labels")
+    return positives / size
 
 
 def take_steps(

@@ -13,14 +13,21 @@ b⁽¹⁾ = η_b γ̄, with γ̄ the mean pull at the start, turns that into a r
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from scipy.special import expit, log_expit
 
 from ..data.tokens import SparseTokens, check_model
-from ..kit.checks import check_flag, check_real
+from ..kit.checks import check_array, check_flag, check_real
 from .alignment import indicator_length
 from .rule import StepRule, step_rule
+
+Array = np.ndarray
+_WIDEST = 100.0  # spread of the scores up to which the logistic loss takes a grid
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,17 @@ def sign_condition(
     >>> sign_condition(model, 1.0, balanced=True).aligned(-7.0)
     True
     """
+    problem = _problem(model, alpha0, loss, lr_w, balanced)
+    return SignCondition(float(_intercepts([problem])[0]), problem[0].balance(problem[1]))
+
+
+Classes = dict[int, float]
+
+
+def _problem(
+    model: SparseTokens, alpha0: float, loss: str, lr_w: float, balanced: bool
+) -> tuple[StepRule, Classes, Classes, Classes, float]:
+    """The rule, the shares and the counts of the classes, and the law of their scores without b."""
     m = check_model(model)
     check_real("theta", m.theta, 0, open_low=True)
     inverse = 0.0 if alpha0 == math.inf else 1 / check_real("alpha0", alpha0, 0, open_low=True)
@@ -98,13 +116,10 @@ def sign_condition(
     score = {y: lr_w * rule.start[y] * inverse / m.L for y in share}
     score[1] += m.theta * m.R * along / m.L
     gain = (m.theta * indicator_length(m)) ** 2 / (m.L - 1)
-    counts = {1: share[1] * (1 + gain), -1: share[-1]}
-    return SignCondition(_best_intercept(rule, counts, score, sd), rule.balance(share))
+    return rule, share, {1: share[1] * (1 + gain), -1: share[-1]}, score, sd
 
 
-def _best_intercept(
-    rule: StepRule, counts: dict[int, float], score: dict[int, float], sd: float
-) -> float:
+def _best_intercept(rule: StepRule, counts: Classes, score: Classes, sd: float) -> float:
     """The b at which Σ_y counts_y E γ vanishes, γ = −κ_y ℓ'(b + score_y + sd·G; y)."""
     weight = {y: counts[y] * rule.weight[y] for y in counts}
     odds = math.log(weight[1] / weight[-1])
@@ -120,3 +135,83 @@ def _best_intercept(
     while pull(-reach) <= 0 or pull(reach) >= 0:
         reach *= 2
     return float(brentq(pull, -reach, reach, xtol=1e-14, rtol=1e-14))
+
+
+def sign_intercepts(
+    model: SparseTokens,
+    alpha0: float,
+    shares: ArrayLike,
+    *,
+    loss: str = "logistic",
+    lr_w: float = 0.5,
+    balanced: bool = False,
+) -> Array:
+    """b_c of `sign_condition` at many shares of positives (m,) at once; that of the model is idle.
+
+    Divided by γ̄ (π − ½ for the logistic loss) it is the rate of the bias at which the query turns:
+    one line of the boundary in the plane of π and η_b.
+
+    Examples
+    --------
+    >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> shares = np.array([0.1, 0.3, 0.7])
+    >>> np.round(sign_intercepts(model, 1.0, shares) / (shares - 0.5), 2).tolist()
+    [3.85, 1.03, 7.3]
+    """
+    places = check_array("shares", shares, "m")
+    options: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "balanced": balanced}
+    ends: dict[str, Any] = {"open_low": True, "open_high": True}
+    shown = [check_real("shares", float(share), 0, 1, **ends) for share in places]
+    models = [replace(check_model(model), pi=share) for share in shown]
+    return _intercepts([_problem(at, alpha0, **options) for at in models])
+
+
+def _intercepts(problems: list[Any]) -> Array:
+    sd = np.array([problem[-1] for problem in problems])
+    if problems[0][0].loss != "logistic" or sd.max() > _WIDEST:
+        return np.array([_best_intercept(p[0], p[2], p[3], p[4]) for p in problems])
+    return _logistic_intercepts(problems, sd)
+
+
+def _logistic_intercepts(problems: list[Any], sd: Array) -> Array:
+    """Newton's method between bounds on the log of the quotient of the two pulls, for all at once.
+
+    Far beyond both classes the pulls are tiny, and their difference would lose all digits.
+    """
+    size = {y: np.array([p[0].weight[y] * p[2][y] for p in problems]) for y in (1, -1)}
+    score = {y: np.array([p[3][y] for p in problems]) for y in (1, -1)}
+    odds = np.log(size[1] / size[-1])
+    high = 2 + abs(odds) + np.maximum(abs(score[1]), abs(score[-1])) + 40 * sd
+    low = -high
+    b = np.clip((odds - score[1] - score[-1]) / 2, low, high)
+    for _ in range(100):
+        up, up_slope = _log_tail(b + score[1], sd)
+        down, down_slope = _log_tail(-b - score[-1], sd)
+        gap = odds + up - down
+        low, high = np.where(gap > 0, b, low), np.where(gap > 0, high, b)
+        new = b + gap / (up_slope + down_slope)
+        new = np.where((new >= low) & (new <= high), new, (low + high) / 2)
+        done = np.all(abs(new - b) <= 1e-12 * (1 + abs(b)))  # the next error is its square
+        b = new
+        if done:
+            break
+    return b
+
+
+def _log_tail(t: Array, sd: Array) -> tuple[Array, Array]:
+    """log E expit(−(t + sd·G)) and minus its derivative by t, to the last digits in the far tail.
+
+    By the trapezoidal rule around the peak of the integrand: exact to rounding while its step in
+    the score is below 0.7, since the poles of expit lie at ±iπ.
+    """
+    sd = np.maximum(sd, 1e-12)
+    step = min(0.25, 0.6 / sd.max())
+    peak = -np.minimum(np.maximum(t, 0) / sd, sd)
+    g = peak[:, None] + step * np.arange(-math.ceil(9 / step), math.ceil(9 / step) + 1)
+    u = t[:, None] + sd[:, None] * g
+    log_mass = -(g**2) / 2 + log_expit(-u)
+    top = log_mass.max(axis=1, keepdims=True)
+    mass = np.exp(log_mass - top)
+    total = mass.sum(axis=1)
+    scale = math.log(step / math.sqrt(2 * math.pi))
+    return np.log(total) + top[:, 0] + scale, (mass * expit(u)).sum(axis=1) / total

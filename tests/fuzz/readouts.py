@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import needle
 
-from .case import PLAIN, Arguments, Case, within
+from .case import PLAIN, Arguments, Case, guess, within
 from .domains import (
     COS,
     LAW,
@@ -134,6 +134,23 @@ RIDGE = Domain(decades(1e-8, 1e8), (-1.0, *NOT_NUMBERS))
 
 SMALL = model(longest=30, needles=3)
 
+
+def is_contest(a: Arguments, found: Any) -> None:
+    """Errors in [0, 1], |cos| ≤ 1; the winner beats pooling or is pooling."""
+    for error in (found.pooling, found.learned, found.perfect):
+        within(error, 0, 1)
+    within(found.cos, -1, 1)
+    best = {"pooling": found.pooling, "learned": found.learned, "perfect": found.perfect}
+    assert best[found.winner] <= found.pooling
+
+
+def is_long_bags(a: Arguments, found: Any) -> None:
+    """0 ≤ error ≤ min(π, 1−π), a capacity of 2 or more (random labels), a finite constant."""
+    within(found.error, 0, guess(a["model"].pi), 1e-6)
+    assert found.capacity >= 2 - 1e-6
+    assert math.isfinite(found.rate)
+
+
 CASES = [
     Case(
         needle.predict_readout,
@@ -252,6 +269,30 @@ CASES = [
             "loss": LOSS,
         },
         is_curve,
+        slow=True,
+    ),
+    Case(
+        needle.predict_contest,
+        {
+            "model": model(longest=1000, needles=12),
+            "alpha0": positive(1e-2, 1e4),
+            "alpha": positive(1e-2, 1e4),
+            "temperature": Domain(decades(1e-2, 30.0), (-1.0, *NOT_NUMBERS)),
+            "lam": Domain(decades(1e-3, 1e3), (-1.0, *NOT_NUMBERS)),
+            **PLAIN,
+        },
+        is_contest,
+        {"resolution": 48, "bits": 8},
+        slow=True,
+    ),
+    Case(
+        needle.predict_long_bags,
+        {
+            "model": model(weakest=1e-3),
+            "temperature": Domain(decades(1e-2, 2.0), (-1.0, *NOT_NUMBERS)),
+            "cos": COS,
+        },
+        is_long_bags,
         slow=True,
     ),
 ]

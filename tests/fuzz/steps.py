@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+from hypothesis import strategies as st
+
 import needle
+from needle.steps import sign_intercepts
 
 from .case import PLAIN, Arguments, Case, within
 from .domains import (
@@ -15,6 +19,7 @@ from .domains import (
     LOSS,
     NOT_NUMBERS,
     PI,
+    SHARES,
     Domain,
     chosen,
     decades,
@@ -92,6 +97,16 @@ WEAK = model(longest=1000, needles=20, weakest=0.1)
 MIDDLE = positive(0.05, 50.0)
 MILD = {"loss": LOSS, "lr_w": positive(1e-3, 2.0)}
 
+
+def are_intercepts(a: Arguments, found: Any) -> None:
+    """Finite, one for each share; at small rates b_c rises with the share of positives."""
+    shares = np.array(a["shares"])
+    assert found.shape == shares.shape
+    assert np.isfinite(found).all()
+    if not a["balanced"] and a["lr_w"] == 0:
+        assert (np.diff(found[np.argsort(shares)]) >= -1e-9).all()
+
+
 CASES = [
     Case(needle.predict_alignment, {"model": model(), "alpha0": ALPHA, **PLAIN}, is_alignment),
     Case(
@@ -129,5 +144,17 @@ CASES = [
         {"model": WEAK, "alpha0": MIDDLE, **MILD, "lr_b": Domain(decades(1e-3, 2.0), ANY.bad)},
         is_gap,
         slow=True,
+    ),
+    Case(
+        sign_intercepts,
+        {
+            "model": model(weakest=1e-6),
+            "alpha0": Domain(ALPHA.good, (0.0, -1.0, *NOT_NUMBERS)),
+            "shares": Domain(st.lists(SHARES, min_size=1, max_size=4), ([], [0.0], 0.5, "x")),
+            "loss": LOSS,
+            "lr_w": Domain(st.one_of(st.just(0.0), decades(1e-6, 1e3)), (-1.0, *NOT_NUMBERS)),
+            "balanced": FLAG,
+        },
+        are_intercepts,
     ),
 ]

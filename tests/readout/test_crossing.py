@@ -9,9 +9,10 @@ from scipy.special import ndtr
 
 from needle.data.classifiers import attention, pooled
 from needle.data.tokens import SparseTokens
-from needle.readout.crossing import crossing_law, long_bag_error, predict_crossing, sharpness_law
+from needle.readout.crossing import crossing_law, predict_crossing, sharpness_law
 from needle.readout.fit import simulate_readout
 from needle.readout.limit import predict_readout
+from needle.readout.longbags import long_bag_error
 
 
 def best_error(model, T, cos):

@@ -23,7 +23,7 @@ from tests.site.sliders import (
 )
 from utils.explorers import bundle, values
 from utils.explorers.onepass import SAMPLES
-from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARPNESSES
+from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARES, SHARPNESSES
 
 POINTS = 1000
 EXACT = 1e-9
@@ -102,6 +102,21 @@ def check_needle(page: Any) -> None:
     assert f"δ = {shown['pooled']:.3g}" in text
 
 
+def check_boundary(page: Any) -> None:
+    """Where the query turns, left and right of π = ½, and nowhere once the classes are balanced."""
+    shown, drawn = values("steps", current(page, "steps")), curves(page, "steps")
+    shares = np.array(SHARES)
+    rates = np.clip(np.array(shown["boundary"][1]) / (shares - 0.5), -6, 12)
+    step = max(resolution(page, "steps"))
+    for label, half in (("turns at this α₀", shares < 0.5), ("turns at this α₀'", shares > 0.5)):
+        assert drawn[label][:, 0] == pytest.approx(shares[half], abs=0.01)
+        assert drawn[label][:, 1] == pytest.approx(rates[half], abs=2 * step)
+    knob(page, "steps", "balanced").press("ArrowRight")
+    assert "turns at this α₀" not in curves(page, "steps")
+    assert "at every rate of the bias" in page.locator(SENTENCE).first.inner_text()
+
+
+SENTENCE = '[data-explorer="steps"] .explorer-sentence'
 DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "detection": {"averaging": ("pooled", HEIGHTS), "best possible": ("bayes", HEIGHTS)},
     "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
@@ -129,6 +144,8 @@ def test_drawn_curves_follow_the_sliders_to_the_values_of_python(explorer: Any, 
                 )
                 bound = {"rel": 2e-3} if key.startswith("by") else {"abs": 2 * step + 1e-4}
                 assert shown == pytest.approx(wanted[keep], **bound)
+        if name == "steps":
+            check_boundary(page)
 
 
 def test_learning_curves_pass_through_the_budgets(explorer: Any) -> None:

@@ -85,6 +85,27 @@ def test_blocks_do_not_change_the_literal_steps(monkeypatch, loss):
     np.testing.assert_allclose(two_steps(blocks, **options).q, q, rtol=1e-11)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+def test_balanced_steps_are_those_on_repeated_positives(loss):
+    """Four of sixteen positive: each three times, and both classes are equally large."""
+    rng, options = np.random.default_rng(5), {"loss": loss, "lr_w": 0.7, "lr_b": 0.9}
+    X, y = rng.normal(size=(16, 5, 4)), np.where(np.arange(16) < 4, 1, -1)
+    X[y > 0, 0] += 1.0
+    many = np.repeat(np.arange(16), np.where(y > 0, 3, 1))
+    expected = two_steps(X[many], y[many], **options)
+    blocks = lambda: iter([(X[:9], y[:9]), (X[9:], y[9:])])  # noqa: E731
+    for found in (
+        two_steps(X, y, balanced=True, **options), two_steps(blocks, balanced=True, **options)
+    ):  # fmt: skip
+        np.testing.assert_allclose(found.w, expected.w, rtol=1e-12)
+        np.testing.assert_allclose(found.q, expected.q, rtol=1e-12)
+        assert abs(found.b) < 1e-15
+    with pytest.raises(ValueError, match=r"^y is not allowed: to balance the classes"):
+        two_steps(X, np.ones(16, int), balanced=True)
+    with pytest.raises(ValueError, match=r"^balanced = "):
+        two_steps(X, y, balanced="yes")
+
+
 def test_tokens_that_cannot_be_meant_are_refused():
     X, y = np.zeros((4, 3, 2)), [1, -1, 1, 1]
     for bad, labels, name in [

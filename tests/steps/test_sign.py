@@ -1,13 +1,16 @@
 """The sign of the query at all rates: thresholds against the cosine itself, tokens and the page."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from needle.data.tokens import SparseTokens
+from needle.steps import sign
 from needle.steps.alignment import predict_alignment, simulate_alignment
-from needle.steps.sign import sign_condition
+from needle.steps.rule import step_rule
+from needle.steps.sign import sign_condition, sign_intercepts
 
 WEAK = {π: SparseTokens(10, 1, 3.0, π) for π in (0.1, 0.3, 0.7, 0.9)}
 
@@ -64,6 +67,31 @@ def test_unlimited_data_are_a_limit():
         assert far == pytest.approx(infinite, rel=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "square", "exponential", "hinge"])
+def test_many_shares_at_once_are_one_by_one(loss, monkeypatch):
+    """And Newton's method on a grid finds what bisection finds by another quadrature."""
+    rng, shares = np.random.default_rng(10), np.linspace(0.03, 0.97, 9)
+    for k in range(8):
+        L, θ = int(rng.integers(2, 200)), float(np.exp(rng.uniform(-1, 3)))
+        model = SparseTokens(L, int(rng.integers(1, L)), 400.0 if k == 7 else θ, 0.5)
+        alpha0, balanced = float(np.exp(rng.uniform(-3, 5))), bool(k % 2)
+        options = {"loss": loss, "lr_w": float(np.exp(rng.uniform(-3, 0))), "balanced": balanced}
+        found = sign_intercepts(model, alpha0, shares, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(sign, "_WIDEST", -1.0)
+            others = [replace(model, pi=float(π)) for π in shares]
+            expected = [sign_condition(other, alpha0, **options).intercept for other in others]
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_between_classes_far_apart_the_threshold_keeps_its_digits():
+    """Positives at 60 and negatives at 0, spread 0.8: half the log-odds beyond halfway."""
+    rule, counts = step_rule("logistic", 1.0, 0.0), {1: 0.8, -1: 0.2}
+    problem = (rule, counts, counts, {1: 60.0, -1: 0.0}, 0.8)
+    middle = -30.0 + math.log(4.0) / 2
+    assert sign._intercepts([problem])[0] == pytest.approx(middle, rel=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-4)
 @pytest.mark.parametrize(
@@ -113,6 +141,8 @@ def test_a_balanced_loss_is_aligned_at_every_rate_of_the_bias():
         ("alpha0", lambda: sign_condition(WEAK[0.1], 0.0)),
         ("lr_w", lambda: sign_condition(WEAK[0.1], 1.0, lr_w=-1.0)),
         ("loss", lambda: sign_condition(WEAK[0.1], 1.0, loss="cube")),
+        ("shares", lambda: sign_intercepts(WEAK[0.1], 1.0, [0.5, 1.0])),
+        ("balanced", lambda: sign_intercepts(WEAK[0.1], 1.0, [0.5], balanced=2)),
         ("balanced", lambda: sign_condition(WEAK[0.1], 1.0, balanced=0.5)),
         ("lr_b", lambda: sign_condition(WEAK[0.1], 1.0).aligned(math.nan)),
         ("loss", lambda: predict_alignment(WEAK[0.1], 1.0, loss="exponential", lr_b=1e6)),

@@ -5,27 +5,78 @@
 const moments = (mean, sd, y) => {
   const step = Math.min(0.25, 0.6 / Math.max(sd, 1e-12));
   let total = 0, first = 0, second = 0, tilt = 0;
-  for (let x = -8.5; x <= 8.5; x += step) {
-    const w = Math.exp((-x * x) / 2), g = 0.5 * Math.tanh(0.5 * (mean + sd * x)), pull = y / 2 - g;
-    total += w; first += w * pull; second += w * pull * pull; tilt += w * g;
+  for (let x = -12; x <= 12; x += step) {
+    const w = Math.exp((-x * x) / 2), t = mean + sd * x, pull = y / (1 + Math.exp(y * t));
+    total += w; first += w * pull; second += w * pull * pull; tilt += w * 0.5 * Math.tanh(0.5 * t);
   }
   return [first / total, second / total, tilt / total];
 };
 
-export const limit = ({ L, R, pi, theta, lr_w, lr_b }, inverse) => {
-  const balance = pi - 0.5;
-  const along = (lr_w * pi * 0.5 * theta * R) / L, across = (lr_w * lr_w * 0.25) / L;
-  const power = along * along + across * inverse, sd = Math.sqrt(power / L);
-  const at = (y, shift) => moments(shift + (lr_w * (y / 2) * inverse) / L + lr_b * balance, sd, y);
-  const [p1, p2, pt] = at(1, (theta * R * along) / L), [n1, n2, nt] = at(-1, 0);
+// log E of 1/(1 + e^u) over u ~ N(t, sd²), right in the far tail too, and minus its derivative by t.
+const logTail = (t, sd) => {
+  const s = Math.max(sd, 1e-12), step = Math.min(0.25, 0.6 / s), peak = -Math.min(Math.max(t, 0) / s, s);
+  const many = Math.ceil(9 / step), log = [], right = [];
+  for (let k = -many; k <= many; k += 1) {
+    const g = peak + step * k, u = t + s * g, tail = Math.log1p(Math.exp(-Math.abs(u)));
+    log.push((-g * g) / 2 - tail - Math.max(u, 0));
+    right.push(1 / (1 + Math.exp(-u)));
+  }
+  const top = log.reduce((a, b) => Math.max(a, b)), mass = log.map((x) => Math.exp(x - top));
+  const total = mass.reduce((a, b) => a + b), slope = mass.reduce((sum, m, k) => sum + m * right[k], 0) / total;
+  return [Math.log(total) + top + Math.log(step / Math.sqrt(2 * Math.PI)), slope];
+};
+
+// What both classes weigh and how they pull at the start; balanced, each class counts one half.
+const rule = ({ pi, balanced }) => {
+  const weight = balanced ? [0.5 / pi, 0.5 / (1 - pi)] : [1, 1];
+  return { weight, balance: balanced ? 0 : pi - 0.5, start: [weight[0] / 2, -weight[1] / 2] };
+};
+
+// ω, |w⁽¹⁾ − ωξ|² per 1/α₀, the spread of a score and the class scores before the bias moves.
+const scores = ({ L, R, pi, theta, lr_w }, start, inverse) => {
+  const along = (lr_w * pi * start[0] * theta * R) / L;
+  const across = (lr_w * lr_w * (pi * start[0] ** 2 + (1 - pi) * start[1] ** 2)) / L;
+  const power = along * along + across * inverse;
+  const shift = [(lr_w * start[0] * inverse) / L + (theta * R * along) / L, (lr_w * start[1] * inverse) / L];
+  return { along, across, power, sd: Math.sqrt(power / L), shift };
+};
+const excess = ({ L, R, theta }) => (theta * theta * R * (L - R)) / L;
+
+export const limit = (p, inverse) => {
+  const { L, pi, lr_b } = p, { weight, balance, start } = rule(p);
+  const { along, across, power, sd, shift } = scores(p, start, inverse);
+  const [[p1, p2, pt], [n1, n2, nt]] = [1, -1].map((y, k) => {
+    const [first, second, tilt] = moments(shift[k] + lr_b * balance, sd, y);
+    return [weight[k] * first, weight[k] ** 2 * second, weight[k] * tilt];
+  });
   const first = [pi * p1, (1 - pi) * n1], tilt = pi * pt + (1 - pi) * nt;
   const size = ([a, b]) => Math.max(Math.abs(a), Math.abs(b));
   const [a, b] = size(first) <= size([balance, -tilt]) ? first : [balance, -tilt];
-  const excess = (theta * theta * R * (L - R)) / L;
+  const gain = excess(p);
   return {
-    along, across, A: excess * first[0], B: (L - 1) * (a + b),
-    noise: (L - 1) * power * (pi * p2 + (1 - pi) * n2) + excess * along * along * pi * p2,
+    along, across, A: gain * first[0], B: (L - 1) * (a + b),
+    noise: (L - 1) * power * (pi * p2 + (1 - pi) * n2) + gain * along * along * pi * p2,
   };
+};
+
+// The best intercept when each positive counts more: the query is aligned below it (steps/sign.py).
+export const intercept = (p, alpha0) => {
+  const { weight, start } = rule(p), { sd, shift } = scores(p, start, 1 / alpha0);
+  const size = [p.pi * (1 + excess(p) / (p.L - 1)) * weight[0], (1 - p.pi) * weight[1]];
+  const odds = Math.log(size[0] / size[1]);
+  let high = 2 + Math.abs(odds) + Math.max(...shift.map(Math.abs)) + 40 * sd, low = -high;
+  let b = Math.min(high, Math.max(low, (odds - shift[0] - shift[1]) / 2));
+  for (let k = 0; k < 100; k += 1) { // Newton's method on the log of the quotient of the two pulls
+    const [up, fall] = logTail(b + shift[0], sd), [down, rise] = logTail(-b - shift[1], sd);
+    const gap = odds + up - down;
+    if (gap > 0) low = b; else high = b;
+    let next = b + gap / (fall + rise);
+    if (!(next >= low && next <= high)) next = (low + high) / 2;
+    const done = Math.abs(next - b) <= 1e-12 * (1 + Math.abs(b));
+    b = next;
+    if (done) break;
+  }
+  return b;
 };
 
 export const predict = (p, alpha0) => {

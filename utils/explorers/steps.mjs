@@ -1,10 +1,11 @@
 // Chapter 4: the limit of two gradient steps, the same integrals as needle.steps.alignment.
-import { limit, predict } from "./alignment.mjs";
+import { intercept, limit, predict } from "./alignment.mjs";
 import { explorer } from "./frame.mjs";
-import { geomspace } from "./maths.mjs";
+import { geomspace, range } from "./maths.mjs";
 import { orNull, show } from "./words.mjs";
 
 const ALPHAS = geomspace(0.1, 100, 31);
+const SHARES = range(19).map((k) => (k + 1) / 20).filter((pi) => pi !== 0.5); // of the boundary
 
 export const compute = (p) => {
   const path = ALPHAS.map((alpha0) => predict(p, alpha0)), { along, across, A, B, noise } = limit(p, 0);
@@ -12,13 +13,46 @@ export const compute = (p) => {
   return {
     query: path.map((q) => q.query_cos), readout: path.map((q) => q.readout_cos), ...predict(p, p.alpha0),
     rate: orNull((B * B * across + noise) / (2 * towards * towards)),
+    intercept: intercept(p, p.alpha0),
+    boundary: [0.1, p.alpha0, 100].map((alpha0) => SHARES.map((pi) => intercept({ ...p, pi }, alpha0))),
     how: "Exact: the same integrals, computed in your browser.",
   };
 };
 
+// The plane of the share of positives and the rate of the bias: where the query points away.
+const drawn = (plane, { boundary, query_cos }, { pi, lr_b, balanced }) => {
+  const top = 6, y = { label: "rate of the bias η_b", domain: [0, top] };
+  plane.begin({ x: { label: "share of positives π", short: "π", domain: [0.05, 0.95] }, y });
+  const sides = [[0, 9, 0], [9, 18, top]]; // left of ½ the query points away below the line, right of it above
+  const rates = boundary.map((row) => row.map((b, k) => b / (SHARES[k] - 0.5)));
+  for (const [from, to, edge] of sides) {
+    const at = SHARES.slice(from, to);
+    if (balanced) { // the bias does not move: a share of positives is aligned at every rate or at none
+      const lost = at.filter((_, k) => boundary[1][from + k] < 0);
+      if (lost.length) plane.area([[lost[0], 0], [lost.at(-1), 0], [lost.at(-1), top], [lost[0], top]], "pooled", { name: "away" });
+      continue;
+    }
+    const inside = (r) => Math.min(2 * top, Math.max(-top, r));
+    plane.area([[at[0], edge], ...at.map((x, k) => [x, inside(rates[1][from + k])]), [at.at(-1), edge]], "pooled", { name: "away" });
+    const show_in_legend = { legend: from === 0, read: true };
+    plane.line("α₀ = 0.1", at, rates[0].slice(from, to).map(inside), "muted", { ...show_in_legend, dash: true, width: 1.4 });
+    plane.line("α₀ = 100", at, rates[2].slice(from, to).map(inside), "muted", { ...show_in_legend, width: 1.4 });
+    plane.line("turns at this α₀", at, rates[1].slice(from, to).map(inside), "attention", show_in_legend);
+  }
+  if (balanced && boundary[1].every((b) => b > 0)) plane.text(0.5, top / 2, "aligned at every rate", { color: "attention" });
+  else plane.text(balanced ? 0.5 : 0.07, 0.25, "shaded: points away", { color: "pooled", anchor: balanced ? "middle" : "start" });
+  plane.dot(pi, lr_b, query_cos < 0 ? "pooled" : "attention", { r: 6, name: "here" });
+  plane.end();
+};
+
 export const render = explorer({
-  panels: [{ title: "cosines with the signal against α₀", height: 270 }, { title: "the parts of the query", height: 270 }],
-  draw: ([cosines, parts], values, { alpha0 }) => {
+  panels: [
+    { title: "cosines with the signal against α₀", height: 270 }, { title: "the parts of the query", height: 270 },
+    { title: "where the query points away", height: 270, drag: ["pi", "lr_b"] },
+  ],
+  draw: ([cosines, parts, plane], values, params) => {
+    const { alpha0 } = params;
+    drawn(plane, values, params);
     cosines.begin({ x: { label: "samples per dimension α₀", short: "α₀", domain: [0.1, 100], log: true }, y: { label: "cosine with ξ", domain: [Math.min(0, ...values.query) < -0.01 ? -1 : 0, 1.02] } });
     cosines.mark(alpha0, "α₀", "ink", { top: 180 });
     cosines.line("zero", [0.1, 100], [0, 0], "muted", { width: 1, legend: false, read: false });
@@ -44,14 +78,17 @@ export const render = explorer({
     parts.legend = [];
     parts.end();
   },
-  numbers: (v, { alpha0 }) => [
+  numbers: (v, { alpha0, pi, balanced }) => [
     ["query", `cosine ${show(v.query_cos)}`, "attention"], ["readout", `cosine ${show(v.readout_cos)}`, "pooled"],
     ["signal : echo : noise", [v.signal, v.echo, v.noise].map((x) => show(x / (v.norm || 1), 2)).join(" : "), "ink"],
+    ["turns at η_b", balanced || pi === 0.5 ? "none" : show(v.intercept / (pi - 0.5)), "ink"],
     ...(v.rate < alpha0 / 4 ? [["1 − |cosine| ≈ C/α₀, C", show(v.rate), "ink"]] : []), // a law of small angles
   ],
-  sentence: ({ query_cos, readout_cos, signal, echo }, { alpha0 }) => {
+  sentence: ({ query_cos, readout_cos, signal, echo, intercept }, { alpha0, pi, balanced }) => {
     const away = query_cos < 0;
     const reason = away ? "the query points AWAY from the needle (anti-aligned): the echo outweighs the signal" : Math.abs(echo) > Math.abs(signal) && echo > 0 ? "the query is aligned, mostly by the echo of the first step" : "the query is aligned";
-    return `After two steps on ${show(alpha0)} samples per dimension ${reason}. Its cosine with the signal is ${show(query_cos)}, the readout's ${show(readout_cos)}.`;
+    const all = intercept > 0 ? "at every rate of the bias" : "at no rate of the bias";
+    const some = `for η_b ${pi < 0.5 ? "above" : "below"} ${show(intercept / (pi - 0.5))}`;
+    return `After two steps on ${show(alpha0)} samples per dimension ${reason}. Its cosine with the signal is ${show(query_cos)}, the readout's ${show(readout_cos)}. With this share of positives it is aligned ${balanced || pi === 0.5 ? all : some}.`;
   },
 });

@@ -24,6 +24,7 @@ from needle.oracle.separation import critical_theta, oracle_error
 from needle.readout.capacity import predict_capacity
 from needle.readout.limit import learning_curve
 from needle.steps.alignment import predict_alignment
+from needle.steps.sign import sign_intercepts
 
 from ..results import stored
 from .base import Explorer, Slider, integers, stops, uniform
@@ -32,6 +33,7 @@ from .onepass import EXPLORER as ONE_PASS
 
 PLACES = 2**20  # streams of `uniform`: noise along ξ, noise across it, places of the needles
 ALPHAS = tuple(np.geomspace(0.1, 100, 31).tolist())  # of the curves of `steps`
+SHARES = tuple(k / 20 for k in range(1, 20) if k != 10)  # of positives, of its boundary
 HEIGHTS = tuple(float(x) for x in range(13))  # strengths of the curves of `detection`
 MANY = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 64.0)
 BUDGETS = {  # samples per dimension of the curves of `curves`: closer where a classifier just fits
@@ -103,9 +105,14 @@ def detection(p: dict[str, Any]) -> dict[str, Any]:
 
 
 def steps(p: dict[str, Any]) -> dict[str, Any]:
-    """Cosines after two steps against α₀, and the parts of the query at one α₀."""
+    """Cosines after two steps against α₀, the parts of the query at one α₀, and where it turns.
+
+    The boundary is the best intercept of `sign_intercepts` at each of `SHARES`, for α₀ = 0.1, the
+    chosen one, and 100.
+    """
     model = SparseTokens(L=p["L"], R=p["R"], theta=p["theta"], pi=p["pi"])
-    rates = {"lr_w": p["lr_w"], "lr_b": p["lr_b"]}
+    how = {"lr_w": p["lr_w"], "balanced": bool(p["balanced"])}
+    rates = {**how, "lr_b": p["lr_b"]}
     path = [predict_alignment(model, alpha0, **rates) for alpha0 in ALPHAS]
     here = predict_alignment(model, p["alpha0"], **rates)
     return {
@@ -119,6 +126,11 @@ def steps(p: dict[str, Any]) -> dict[str, Any]:
         "echo": here.echo,
         "noise": here.noise,
         "rate": number(math.inf if here.rate is None else here.rate),
+        "intercept": float(sign_intercepts(model, p["alpha0"], [p["pi"]], **how)[0]),
+        "boundary": [
+            sign_intercepts(model, alpha0, SHARES, **how).tolist()
+            for alpha0 in (0.1, p["alpha0"], 100.0)
+        ],
     }
 
 
@@ -225,16 +237,10 @@ EXPLORERS: dict[str, Explorer] = {
             Slider("lr_w", "η_w", "rate of the readout", stops(0.1, 10, 21, log=True)),
             Slider("lr_b", "η_b", "rate of the bias", stops(0, 6, 25)),
             Slider("alpha0", "α₀", "samples per dimension", stops(0.1, 100, 31, log=True)),
+            Slider("balanced", "classes", "weights", (0, 1), ("equal", "balanced")),
         ),
-        start={
-            "L": 10,
-            "R": 1,
-            "pi": 0.2,
-            "theta": 3.0,
-            "lr_w": 0.5,
-            "lr_b": 0.5,
-            "alpha0": 5.0,
-        },
+        start={"L": 10, "R": 1, "pi": 0.2, "theta": 3.0, "lr_w": 0.5, "lr_b": 0.5}
+        | {"alpha0": 5.0, "balanced": 0},
         values=steps,
     ),
     "curves": Explorer(
