@@ -6,13 +6,12 @@
 
 An executed copy of a chapter is kept under a name that is a hash of everything its outputs depend
 on: its source, the modules and stored results it rests on, the pinned packages and the version of
-Python. Sphinx runs from a staged
-copy of the book, and only when something in it changed; committed notebooks are never touched.
+Python. Sphinx runs from a staged copy of the book, and only when something in it changed; committed
+notebooks are never touched.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
@@ -30,23 +29,28 @@ from typing import Any
 import nbformat
 import yaml
 
-from scripts.book import closure, explore_data, live_pages, process, published, slides, teaching
+from scripts.book import (
+    api_pages,
+    closure,
+    explore_data,
+    live_pages,
+    process,
+    published,
+    slides,
+    teaching,
+)
 from scripts.book.answers import add_answers
 from scripts.book.browser_assets import SITE
 from scripts.book.ledger import ledger_page, mark_agreements
 from scripts.book.run_notebooks import ROOT, run, write
 from scripts.book.statements import statements_page
-from scripts.check import faults
+from scripts.check import faults, mutants
 
 BUILD = ROOT / "_build"
 EXTENSION = ROOT / "site" / "ext"
 RESULTS = ROOT / "experiments" / "results"
 EXECUTED, SOURCE, HTML, STAMP = (
     BUILD / name for name in ("executed", "source", "html", "complete")
-)
-ROOMS = (
-    *("kit", "data", "oracle", "steps", "learning", "readout"),
-    *("training", "planning", "bags", "trials"),
 )
 SPHINX = """import gc, sys
 from scripts.book.process import leave_with_parent
@@ -193,63 +197,16 @@ def execution_table(copies: dict[str, Path]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def api_modules() -> dict[str, list[str]]:
-    """The rooms of needle and utils, each with its modules."""
-    folders = {f"needle.{room}": ROOT / "needle" / room for room in ROOMS}
-    folders["utils"] = ROOT / "utils"
-    return {
-        package: [f"{package}.{file.stem}" for file in sorted(folder.glob("[!_]*.py"))]
-        for package, folder in folders.items()
-        if (folder / "__init__.py").is_file()
-    }
-
-
-def said(package: str) -> str:
-    """The first paragraph of a module's docstring, for a table."""
-    tree = ast.parse(Path(str(closure.home(package))).read_text(encoding="utf-8"))
-    text = (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")
-    return re.sub(r"([|*_$\\])", r"\\\1", text)
-
-
-def api_page(package: str) -> str:
-    """The page of a room: what it is for, and its functions, module by module."""
-    parts = [f"# `{package}`", said(package)]
-    for module in api_modules()[package]:
-        lines = ["```{eval-rst}", f".. automodule:: {module}", "   :members:", "```"]
-        parts.append(f"## {module.rpartition('.')[2]}\n\n" + "\n".join(lines))
-    return "\n\n".join(parts) + "\n"
-
-
-def api_index() -> str:
-    """Every room with what it is for, each a link to its page."""
-    lines = ["| room | |", "| --- | --- |"]
-    for package in api_modules():
-        lines.append(f"| [`{package}`](api/{package.rpartition('.')[2]}.md) | {said(package)} |")
-    return "\n".join(lines) + "\n"
-
-
-def stage_api(source: Path) -> None:
-    """A page for each room, filled from docstrings, below that of all in the contents."""
-    names = [package.rpartition(".")[2] for package in api_modules()]
-    for name, package in zip(names, api_modules(), strict=True):
-        write(source / "api" / f"{name}.md", api_page(package))
-    contents = (source / "_toc.yml").read_text(encoding="utf-8")
-    below = "".join(f"\n          - file: api/{name}" for name in names)
-    contents, count = re.subn(
-        r"- file: api$", rf"\g<0>\n        sections:{below}", contents, flags=re.M
-    )
-    if count != 1:
-        raise SystemExit(f"_toc.yml names the page of functions {count} times")
-    (source / "_toc.yml").write_text(contents, encoding="utf-8")
-
-
 def stage(pages: list[str], stored: bool = False) -> None:
     """Copy the book, with the executed chapters, to where Sphinx reads it."""
     sources = [page_source(page) for page in pages]
     notebooks = [path for path in sources if path.suffix == ".ipynb"]
     copies = {} if stored else execute_chapters(notebooks)
     executed = execution_table(copies) if copies else STORED
-    generated = {"execution": f"{executed}\n{faults.table()}", "api": api_index()}
+    generated = {
+        "execution": f"{executed}\n{faults.table()}\n{mutants.table()}",
+        "api": api_pages.index(),
+    }
     if "browser" in pages:
         generated["browser"] = live_pages.licences()
     if "statements" in pages:
@@ -275,7 +232,7 @@ def stage(pages: list[str], stored: bool = False) -> None:
     for name in ("_config.yml", "_toc.yml", "references.bib"):
         shutil.copy(ROOT / name, SOURCE)
     if "api" in pages:
-        stage_api(SOURCE)
+        api_pages.stage(SOURCE)
     shutil.copytree(ROOT / "site" / "static", SOURCE / "_static")
     shutil.copytree(EXTENSION, SOURCE / "site" / "ext", ignore=shutil.ignore_patterns("__py*"))
     shutil.copytree(teaching.PROJECTS, SOURCE / "projects")

@@ -12,7 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from scripts.book.build_book import ROOMS
+from scripts.book.api_pages import ROOMS
 from scripts.book.run_notebooks import ROOT
 from scripts.run.lock import wanted
 

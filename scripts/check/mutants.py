@@ -171,6 +171,29 @@ def keep(rates: dict[str, Rate]) -> None:
     RATES.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def table() -> str:
+    """The rates that were kept, in Markdown; nothing where there are none."""
+    if not RATES.exists():
+        return ""
+    lines = [
+        "## Small changes",
+        "",
+        "Of small changes that mutmut made to a room (a sign, a constant, a condition, an "
+        "argument left out), the share that a fast test of the room or an example noticed; those "
+        "that change nothing are named in `tests/equivalent.toml` and do not count. Where not all "
+        "were tried, they were drawn at random, and ± is one standard error.",
+        "",
+        "| room | changes | tried | of these equivalent | noticed |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for room, kept in json.loads(RATES.read_text(encoding="utf-8")).items():
+        rate = Rate(**kept)
+        off = f" ± {100 * rate.error:.1f}" if rate.error else ""
+        count = f"{rate.mutants} | {rate.tried} | {rate.equivalent}"
+        lines.append(f"| `{room}` | {count} | {100 * rate.killed:.1f}{off} % |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("rooms", nargs="*", default=list(WHOLE))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scripts.book.build_book import api_modules
+from scripts.book.api_pages import modules as api_modules
 from scripts.check.browser import opened, settle
 from tests.site.conftest import CHAPTERS
 from tests.site.looks import background, luminance

@@ -16,7 +16,8 @@ import yaml
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from scripts.book.build_book import HTML, VERSIONS, api_modules
+from scripts.book.api_pages import modules as api_modules
+from scripts.book.build_book import HTML, VERSIONS
 from scripts.book.chapter import STATUSES
 from scripts.book.run_notebooks import ROOT, chapters
 from scripts.book.statements import statements
