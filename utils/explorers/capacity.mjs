@@ -33,7 +33,7 @@ const own = ({ taught }, { T }) => taught[SHARPNESSES.indexOf(T)];
 const here = (values, { cos }) => values.by_cosine[Math.round(8 * cos)];
 
 export const render = explorer({
-  panels: [{ title: "capacity against the cosine of the query", height: 270 }, { title: "capacity against sharpness", height: 270 }],
+  panels: [{ title: "capacity against the cosine of the query", height: 285, margin: { top: 54 } }, { title: "capacity against sharpness", height: 285, margin: { top: 54 } }],
   draw: ([turn, sharp], values, p) => {
     const all = [...values.by_cosine, ...values.by_sharpness, values.vectorized].filter((x) => x !== null);
     const y = { label: "capacity, samples per dimension", domain: [1, 10 ** Math.ceil(Math.log10(Math.max(...all) * 1.05))], log: true };
@@ -45,20 +45,20 @@ export const render = explorer({
     turn.line("attention", COSINES, values.by_cosine, "attention");
     flat(turn, [0, 1]);
     turn.dot(p.cos, here(values, p), "attention", { name: "here", r: 6 });
-    if (values.taught_cosine >= 0) turn.dot(values.taught_cosine, own(values, p), "signal", { name: "own query", r: 6 });
+    if (values.taught_cosine >= 0) turn.dot(values.taught_cosine, own(values, p), "noise", { name: "own query", r: 6 });
     turn.end();
     sharp.begin({ x: { label: "sharpness T", short: "T", domain: [0.5, 5], log: true, ticks: [0.5, 1, 2, 3, 5] }, y });
     sharp.line("attention", SHARPNESSES, values.by_sharpness, "attention");
     flat(sharp, [0.5, 5]);
-    sharp.line("own query", SHARPNESSES, values.taught, "signal", { dash: true });
+    sharp.line("own query", SHARPNESSES, values.taught, "noise", { dash: true });
     sharp.dot(p.T, here(values, p), "attention", { name: "here", r: 6 });
     sharp.end();
   },
-  numbers: (values, p) => [["pooled", show(values.pooled), "pooled"], ["vectorized, ten times the weights", show(values.vectorized), "vectorized"], ["attention", here(values, p) === null ? "beyond any data" : show(here(values, p)), "attention"], [`own query, cosine ${show(values.taught_cosine, 2)}`, show(own(values, p)), "signal"]],
+  numbers: (values, p) => [["pooled", show(values.pooled), "pooled"], ["vectorized, ten times the weights", show(values.vectorized), "vectorized"], ["attention", here(values, p) === null ? "beyond any data" : show(here(values, p)), "attention"], [`own query, cosine ${show(values.taught_cosine)}`, show(own(values, p)), "noise"]],
   sentence: (values, p) => {
     const found = here(values, p);
     if (found === null) return "Here the query alone separates the classes: no number of samples is too many.";
     const ratio = found / values.pooled;
-    return `A readout behind this query separates up to ${show(found)} samples per dimension, ${ratio >= 1 ? `${show(ratio, 2)} times as many as` : `only ${show(ratio, 2)} of what`} averaged features can${ratio >= 1 ? "" : " separate"}; the vectorized model reaches ${show(values.vectorized)} with ten times the weights. A query taught by the very samples in two steps is left at a cosine of ${show(values.taught_cosine, 2)} and separates ${show(own(values, p))}.`;
+    return `A readout behind this query separates up to ${show(found)} samples per dimension, ${ratio >= 1 ? `${show(ratio, 2)} times as many as` : `only ${show(ratio, 2)} of what`} averaged features can${ratio >= 1 ? "" : " separate"}; the vectorized model reaches ${show(values.vectorized)} with ten times the weights. A query taught by the very samples in two steps is left at a cosine of ${show(values.taught_cosine)} and separates ${show(own(values, p))}.`;
   },
 });
