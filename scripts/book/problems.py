@@ -47,6 +47,8 @@ def address() -> str:
 def statement(problem: Problem, number: int) -> str:
     """A problem as Markdown that any reader of notebooks shows: no directive, no label is left."""
     text = re.sub(r"(\$\$)\s*\(eq-[\w-]+\)", r"\1", lab.words(problem.body, ""))
+    text = re.sub(r", (\d+)\]\((?=\d\d_)", r", Chapter \1](", text)
+    text = re.sub(r", ([A-Z])\]\((?=[A-Z]_)", r", Appendix \1](", text)
     text = re.sub(
         r"\]\(((?:\d\d|[A-Z])_\w+)\.ipynb(#[\w-]+)?\)", rf"]({address()}/chapters/\1.html\2)", text
     )

@@ -120,6 +120,14 @@ def solutions() -> dict[str, str]:
     return found
 
 
+def test_a_reference_names_the_chapter_and_leads_to_the_published_book() -> None:
+    text = sets.statement(teaching.problems()["f-exponent"], 2)
+    assert text.startswith("## 2. ") and ", Appendix F](https://" in text
+    assert "/chapters/F_places.html)" in text
+    text = sets.statement(teaching.problems()["ch11-whitening"], 1)
+    assert ", Chapter 11](https://" in text
+
+
 def test_a_notebook_of_problems_runs_and_says_what_is_asked(tmp_path: Path) -> None:
     [path] = sets.main(["session-07"], tmp_path, pdf=False)
     space: dict[str, Any] = {}
