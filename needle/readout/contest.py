@@ -65,6 +65,9 @@ def predict_contest(
 ) -> Contest:
     """Test errors of pooling, attention after two steps, and attention behind a perfect query.
 
+    The limit of the steps gives the cosine, the five equations the errors. Appendix B, thm-b-query,
+    and Appendix C, thm-c-equations.
+
     Parameters
     ----------
     model : the token model
@@ -123,8 +126,8 @@ def simulate_contest(
 ) -> Contest:
     """One trial on literal tokens: both gradient steps, and the softmax of every bag.
 
-    The queries of steps and readouts see different tokens. Test errors are those of the fitted
-    (w, b), by fresh coefficients of the law of its features.
+    Steps and readouts see different tokens. Test errors are those of the fitted (w, b), by fresh
+    coefficients of the law of its features. Appendix B, def-b-steps.
 
     Examples
     --------

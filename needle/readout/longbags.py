@@ -129,7 +129,7 @@ def predict_long_bags(model: SparseTokens, *, temperature: float, cos: float) ->
     """The limits of error, capacity and the constant of 1/α as L → ∞ at fixed δ = θR/√L.
 
     With one value of Λ (T = 0: pooling) and π = ½ they are Φ(−δ/2), the capacity of two Gaussians
-    at distance δ, and c₁ = Φ'(δ/2)(δ/4 + 1/δ).
+    at distance δ, and c₁ = Φ'(δ/2)(δ/4 + 1/δ). Appendix C, prp-c-long.
 
     Examples
     --------

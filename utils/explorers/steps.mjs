@@ -32,15 +32,15 @@ const drawn = (plane, { boundary, query_cos }, { pi, lr_b, balanced }) => {
       if (lost.length) plane.area([[lost[0], 0], [lost.at(-1), 0], [lost.at(-1), top], [lost[0], top]], "pooled", { name: "away" });
       continue;
     }
-    const inside = (r) => Math.min(2 * top, Math.max(-top, r));
-    plane.area([[at[0], edge], ...at.map((x, k) => [x, inside(rates[1][from + k])]), [at.at(-1), edge]], "pooled", { name: "away" });
+    const inside = (r) => Math.min(2 * top, Math.max(-top, r)), shown = (r) => Math.min(top, Math.max(0, r));
+    plane.area([[at[0], edge], ...at.map((x, k) => [x, shown(rates[1][from + k])]), [at.at(-1), edge]], "pooled", { name: "away" });
     const show_in_legend = { legend: from === 0, read: true };
     plane.line("α₀ = 0.1", at, rates[0].slice(from, to).map(inside), "muted", { ...show_in_legend, dash: true, width: 1.4 });
     plane.line("α₀ = 100", at, rates[2].slice(from, to).map(inside), "muted", { ...show_in_legend, width: 1.4 });
     plane.line("turns at this α₀", at, rates[1].slice(from, to).map(inside), "attention", show_in_legend);
   }
   if (balanced && boundary[1].every((b) => b > 0)) plane.text(0.5, top / 2, "aligned at every rate", { color: "attention" });
-  else plane.text(balanced ? 0.5 : 0.07, 0.25, "shaded: points away", { color: "pooled", anchor: balanced ? "middle" : "start" });
+  else plane.text(0.93, top / 2, "shaded: points away", { color: "pooled", anchor: "end" });
   plane.dot(pi, lr_b, query_cos < 0 ? "pooled" : "attention", { r: 6, name: "here" });
   plane.end();
 };
