@@ -1,7 +1,7 @@
 """The words of the book: marked where a chapter first uses them, with a card that explains them.
 
 `glossary.yml` holds them. In the text of a page before its exercises the first occurrence of each
-becomes a link to the page of the glossary; `_static/terms.js` shows its card when the mouse rests
+becomes a link to the page of the glossary; `_static/guide.js` shows its card when the mouse rests
 on the link, when it has the focus, and at a tap. Without scripts the link leads to the page.
 """
 

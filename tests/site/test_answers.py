@@ -27,7 +27,7 @@ document.querySelector("[data-live]").onclick = (click) => {{
   started();
 }};
 window.book = {{ python: (code) => ready.then(() => window.run(code)) }};
-</script><script src="answers.js"></script>"""
+</script><script src="guide.js"></script>"""
 
 
 def run(code: str) -> str:
@@ -43,7 +43,7 @@ def page(chromium: Any) -> Iterator[Any]:
     """A page with one exercise, in a browser that may ask for nothing else."""
     place = below(NAME).partition("```{raw} html\n")[2].partition("\n```")[0]
     static = ROOT / "site" / "static"
-    files = {"guide.css": "text/css", "answers.js": "text/javascript"}
+    files = {"guide.css": "text/css", "guide.js": "text/javascript"}
 
     def answer(route: Any) -> None:
         name = route.request.url.rpartition("/")[2]
