@@ -240,8 +240,11 @@ class Reading(SphinxPostTransform):
         if len(boxes[-1].children) == 1:
             boxes[-1] += nodes.container(classes=["of-statement"])
         boxes[-1][1] += note
+        said, told = (len(part.astext().split()) for part in boxes[-1].children)
+        if told > 40 + said / 2 and "below" not in boxes[-1][1]["classes"]:
+            boxes[-1][1]["classes"].append("below")  # a margin longer than the text leaves a gap
         self.text = note
-        if not paragraph.children:
+        if not paragraph.astext():
             paragraph.parent.remove(paragraph)
 
     def cell(self, cell: nodes.Element) -> None:

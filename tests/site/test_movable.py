@@ -49,6 +49,9 @@ def touched(site: Path, chromium: Any, host: str) -> Any:
 def test_every_movable_figure_moves_by_keys_is_heard_and_has_no_findings(touched: Any) -> None:
     """What is drawn at the stops chosen is what the cell has computed there."""
     seen = 0
+    together = """() => Math.max(...[...document.querySelectorAll('[data-explorer]')].map(
+        e => e.querySelector('.explorer-panel').getBoundingClientRect().bottom
+            - e.querySelector('.explorer-knobs').getBoundingClientRect().top))"""
     script = Path("_vendor/tests/axe.min.js").read_text(encoding="utf-8")
     for page, places in touched():
         page.evaluate(script)
@@ -75,6 +78,7 @@ def test_every_movable_figure_moves_by_keys_is_heard_and_has_no_findings(touched
             assert page.evaluate(AXE, name) == [], name
             assert inside.evaluate("e => e.scrollWidth <= e.clientWidth"), name
             seen += 1
+        assert page.evaluate(together) <= 600  # controls and picture on one screen
         assert page.failures == page.complaints == []
     assert seen >= 1
 
