@@ -3,7 +3,7 @@
 // E of a pull, its square and g(t) = tanh(t/2)/2 over t ~ N(mean, sd²); by the trapezoidal rule,
 // whose error is exponentially small while the step in t stays below 0.7.
 const moments = (mean, sd, y) => {
-  const step = Math.min(0.25, 0.6 / Math.max(sd, 1e-12));
+  const step = Math.min(0.5, 0.6 / Math.max(sd, 1e-12));
   let total = 0, first = 0, second = 0, tilt = 0;
   for (let x = -12; x <= 12; x += step) {
     const w = Math.exp((-x * x) / 2), t = mean + sd * x, pull = y / (1 + Math.exp(y * t));
@@ -14,16 +14,16 @@ const moments = (mean, sd, y) => {
 
 // log E of 1/(1 + e^u) over u ~ N(t, sd²), right in the far tail too, and minus its derivative by t.
 const logTail = (t, sd) => {
-  const s = Math.max(sd, 1e-12), step = Math.min(0.25, 0.6 / s), peak = -Math.min(Math.max(t, 0) / s, s);
-  const many = Math.ceil(9 / step), log = [], right = [];
+  const s = Math.max(sd, 1e-12), step = Math.min(0.5, 0.6 / s), peak = -Math.min(Math.max(t, 0) / s, s);
+  const softplus = (u) => Math.max(u, 0) + Math.log1p(Math.exp(-Math.abs(u)));
+  const many = Math.ceil(9 / step), top = -(peak * peak) / 2 - softplus(t + s * peak);
+  let total = 0, right = 0;
   for (let k = -many; k <= many; k += 1) {
-    const g = peak + step * k, u = t + s * g, tail = Math.log1p(Math.exp(-Math.abs(u)));
-    log.push((-g * g) / 2 - tail - Math.max(u, 0));
-    right.push(1 / (1 + Math.exp(-u)));
+    const g = peak + step * k, u = t + s * g, w = Math.exp((-g * g) / 2 - softplus(u) - top);
+    total += w;
+    right += w / (1 + Math.exp(-u));
   }
-  const top = log.reduce((a, b) => Math.max(a, b)), mass = log.map((x) => Math.exp(x - top));
-  const total = mass.reduce((a, b) => a + b), slope = mass.reduce((sum, m, k) => sum + m * right[k], 0) / total;
-  return [Math.log(total) + top + Math.log(step / Math.sqrt(2 * Math.PI)), slope];
+  return [Math.log(total) + top + Math.log(step / Math.sqrt(2 * Math.PI)), right / total];
 };
 
 // What both classes weigh and how they pull at the start; balanced, each class counts one half.
