@@ -54,7 +54,11 @@ def examples():
             if isinstance(node, KINDS) and ">>>" in (ast.get_docstring(node) or ""):
                 yield name, getattr(node, "name", "module"), ast.get_docstring(node)
 
-@pytest.mark.parametrize(("module", "name", "text"), examples())
+FOUND = list(examples())
+
+@pytest.mark.parametrize(
+    ("module", "name", "text"), FOUND, ids=[module + "-" + name for module, name, _ in FOUND]
+)
 def test_example(module, name, text):
     names = dict(vars(importlib.import_module(module)))
     test = doctest.DocTestParser().get_doctest(text, names, name, module, 0)
