@@ -76,6 +76,15 @@ def in_time(alpha: float, decay: float, rng: np.random.Generator) -> Numbers:
     return found | {"least": float(min(errors)), "when": best.step / 2, "scatter": scatter}
 
 
+def early(alpha: float, decay: float, rng: np.random.Generator) -> Numbers:
+    """The same at every step to 40, from four other populations."""
+    model, rates = SparseTokens(20, 1, 5.0, 0.5), dict.fromkeys(("lr_q", "lr_w", "lr_b"), 0.5)
+    told: dict[str, Any] = {"bags": 2000, "populations": 4, "seed": int(rng.integers(2**31))}
+    run = predict_descent(model, alpha, range(4, 41), decay=decay, **rates, **told)
+    kept = ("train_error", "test_error", "query_cos", "query_norm")
+    return {f"{field}@{one.step}": float(getattr(one, field)) for one in run for field in kept}
+
+
 def at_its_best(alpha: float, rng: np.random.Generator) -> Numbers:
     """Two steps, and ten rounds, each with a readout, all on the same bags; sharpness, ridge tuned.
 

@@ -9,7 +9,7 @@ tokens. The mean squared projection of noise on the cone,
 
 h = S Π g, is a problem in six variables. Its mean over d has the limit αD(α), and all that moves
 the transition at order 1/√d is in its variance: samples, noise, and what their query happens to be.
-Chapter 8, thm-8-capacity.
+Chapter 8, thm-8-capacity and eq-8-width.
 """
 
 from __future__ import annotations

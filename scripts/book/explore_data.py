@@ -39,6 +39,7 @@ from scripts.book.explore_surfaces import averages, channels, how, steps
 from scripts.book.process import leave_with_parent
 from scripts.book.run_notebooks import ROOT, write
 from utils.explorers import FOLDER, specification
+from utils.explorers.again import ALPHAS, DECAYS, FIELDS, course
 from utils.explorers.numbers import BUDGET
 from utils.explorers.onepass import RATES, SHARES, flow
 from utils.explorers.values import BUDGETS, COSINES, EXPLORERS, HEIGHTS, STRENGTHS, taught, trained
@@ -185,6 +186,14 @@ def phase() -> dict[str, Any]:
     return {"weight": packed(weights, "float32"), **limits}
 
 
+def descent() -> dict[str, Any]:
+    """The stored courses of descent: errors, cosine and length, by α, decay and time."""
+    rows = [[course(alpha, decay) for decay in DECAYS] for alpha in ALPHAS]
+    return {
+        name: packed([[one[name] for one in row] for row in rows], "float32") for name in FIELDS
+    }
+
+
 def onepass() -> dict[str, Any]:
     """Flows of one pass by class balance and rate of the intercept."""
     rows = [[flow(pi, lr_b) for lr_b in RATES] for pi in SHARES]
@@ -196,6 +205,7 @@ TABLES: dict[str, Callable[..., dict[str, Any]]] = {
     "curves": curves,
     "capacity": capacity,
     "phase": phase,
+    "descent": descent,
     "onepass": onepass,
     "numbers": numbers,
 }
@@ -208,8 +218,7 @@ def key() -> str:
     results = ROOT / "experiments" / "results"
     files += [
         *sorted(results.glob("own_*.csv")),
-        results / "again-time.csv",
-        results / "again-taught.csv",
+        *sorted(results.glob("again-*.csv")),
     ]
     files.append(ROOT / "locks" / "book.txt")
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]

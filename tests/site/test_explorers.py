@@ -22,6 +22,7 @@ from tests.site.sliders import (
     resolution,
 )
 from utils.explorers import bundle, values
+from utils.explorers.again import TIMES
 from utils.explorers.onepass import SAMPLES
 from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARES, SHARPNESSES
 
@@ -74,6 +75,7 @@ PROMISED = {
     "curves": (24, {}, 0.03),
     "capacity": (72, {}, 1e-3),
     "phase": (60, {}, 1e-4),
+    "descent": (60, {}, 1e-4),
     "onepass": (60, {}, 1e-4),
 }
 
@@ -122,6 +124,7 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
     "capacity": {"attention": ("by_cosine", COSINES), "attention'": ("by_sharpness", SHARPNESSES)},
     "phase": {"one round": ("map", np.linspace(0, 1, 101))},
+    "descent": {"new bags": ("test", TIMES)},
     "onepass": {"query": ("query", SAMPLES), "new bags": ("test", SAMPLES)},
 }
 

@@ -128,7 +128,7 @@ FIRST = """() => {
     return all.length ? all[0].getBoundingClientRect().top + scrollY : Infinity;
 }"""
 SCREENS = 1.5  # until something is to be seen, or to be moved
-LATE = {1280: "06 07 10 12 13", 380: "06 07 09 10 11 12 13"}
+LATE = {1280: "07 12 13", 380: "07 09 11 12 13"}
 
 
 MESSAGE = re.compile(r'<strong>Figure [^<]*</strong>\s*<strong class="message">')

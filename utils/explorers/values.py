@@ -27,6 +27,7 @@ from needle.steps.alignment import predict_alignment
 from needle.steps.sign import sign_intercepts
 
 from ..results import stored
+from .again import EXPLORER as AGAIN
 from .base import Explorer, Slider, integers, stops, uniform
 from .numbers import EXPLORER as NUMBERS
 from .onepass import EXPLORER as ONE_PASS
@@ -278,6 +279,7 @@ EXPLORERS: dict[str, Explorer] = {
         start={"L": 1000, "theta": 6.0, "pi": 0.5, "alpha": 0.68},
         values=phase,
     ),
+    "descent": AGAIN,
     "onepass": ONE_PASS,
     "numbers": NUMBERS,
 }
