@@ -128,6 +128,7 @@ def test_a_reference_names_the_chapter_and_leads_to_the_published_book() -> None
     assert ", Chapter 11](https://" in text
 
 
+@pytest.mark.slow
 def test_a_notebook_of_problems_runs_and_says_what_is_asked(tmp_path: Path) -> None:
     [path] = sets.main(["session-07"], tmp_path, pdf=False)
     space: dict[str, Any] = {}
