@@ -12,7 +12,7 @@ from benchmarks.clock import seconds
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.steps.alignment import predict_alignment, simulate_alignment
-from needle.steps.sign import sign_condition, sign_intercepts
+from needle.steps.sign import sign_condition
 
 
 def stored_tokens(model: SparseTokens, d: int, n: int, rng: np.random.Generator) -> float:
@@ -47,10 +47,6 @@ def limits(model: SparseTokens) -> list[tuple[str, float, float, float]]:
             rows.append((name, seconds(call, 200), 1e-3, 1.0))
     sign = seconds(lambda: sign_condition(model, 2.0), 200)
     rows.append(("threshold of the sign, logistic loss, against 1 ms", sign, 1e-3, 1))
-    shares = np.linspace(0.02, 0.98, 400)
-    curve = seconds(lambda: sign_intercepts(model, 2.0, shares), 20)
-    one = 400 * sign
-    rows.append(("400 thresholds at once against one by one", curve, one, 1.5))
     return rows
 
 
