@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,11 @@ import numpy as np
 from needle.data.noise import sample_noise
 from needle.data.tokens import SparseTokens
 from needle.oracle import detection
+from needle.oracle.rules import largest_token
 from needle.oracle.separation import critical_theta, oracle_error, required_theta
+from needle.oracle.short import ROUGH, Tokens
+from needle.oracle.short import _best as best_threshold
+from utils.explorers.exponents import LENGTH, SHARPNESS, STRENGTHS, count, share
 
 RULES: dict[str, tuple[str, float | None]] = {
     "pooled": ("attention", 0.0),
@@ -103,3 +108,31 @@ def haystack(k: int, beta: float, bags: int, rng: np.random.Generator) -> dict[s
         kind: detection.haystack_theta(kind, piles)[0] / unit
         for kind in ("attention", "likelihood")
     }
+
+
+def finite_errors(needles: int, gamma: float, rng: np.random.Generator) -> dict[str, float]:
+    """−log(error/π)/log L at a million tokens, for the sharpness and strengths of the explorer.
+
+    The excess rule has its best level. Each search for the best threshold begins where that at the
+    last strength ended.
+    """
+    unit, R, pi = critical_theta(LENGTH), count(needles), share(gamma)
+
+    def rate(log_error: float) -> float:
+        return (math.log(pi) - min(log_error, math.log(pi))) / math.log(LENGTH)
+
+    found = {}
+    for k, theta in enumerate(STRENGTHS):
+        model = SparseTokens(LENGTH, R, theta * unit, pi)
+        excess = oracle_error("excess", model).error
+        found[f"excess/{k}"] = rate(math.log(max(excess, 1e-300)))
+        found[f"largest/{k}"] = rate(math.log(largest_token(model).error))
+    for j, tau in enumerate(SHARPNESS):
+        near = None
+        for k, theta in enumerate(STRENGTHS):
+            if near is None:
+                near = best_threshold(Tokens(LENGTH, R, theta * unit, tau * unit, *ROUGH), pi)[1]
+            tokens = Tokens(LENGTH, R, theta * unit, tau * unit)
+            log_error, near, _ = best_threshold(tokens, pi, near)
+            found[f"softmax/{j * len(STRENGTHS) + k}"] = rate(log_error)
+    return found

@@ -216,6 +216,6 @@ def _best(tokens: Tokens, pi: float, near: float | None = None) -> tuple[float, 
         grid, values = np.insert(grid, at, x), [*values[:at], f(x), *values[at:]]
         k = int(np.argmin(values))
     bounds = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-    options = {"xatol": 2e-3 if tokens.cells == CELLS else 5e-2}
+    options = {"xatol": 1e-2 if tokens.cells == CELLS else 5e-2}
     found = minimize_scalar(f, bounds=bounds, method="bounded", options=options)
     return float(found.fun), float(found.x), mean + spread * math.sinh(float(found.x))

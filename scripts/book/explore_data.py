@@ -31,7 +31,7 @@ from needle.data.noise import sample_noise
 from needle.data.tokens import SparseTokens
 from needle.learning.limit import learning_thresholds
 from needle.learning.posterior import bayes_error, channel
-from needle.oracle.separation import oracle_error
+from needle.oracle.separation import critical_theta, oracle_error
 from needle.readout.capacity import _optimum as capacity_of
 from needle.readout.capacity import predict_capacity
 from scripts.book import closure
@@ -39,10 +39,20 @@ from scripts.book.explore_surfaces import averages, channels, how, steps
 from scripts.book.process import leave_with_parent
 from scripts.book.run_notebooks import ROOT, write
 from utils.explorers import FOLDER, specification
+from utils.explorers import exponents as by_height
 from utils.explorers.again import ALPHAS, DECAYS, FIELDS, course
 from utils.explorers.numbers import BUDGET
 from utils.explorers.onepass import RATES, SHARES, flow
-from utils.explorers.values import BUDGETS, COSINES, EXPLORERS, HEIGHTS, STRENGTHS, taught, trained
+from utils.explorers.values import (
+    BUDGETS,
+    COSINES,
+    EXPLORERS,
+    HEIGHTS,
+    LEVEL,
+    STRENGTHS,
+    taught,
+    trained,
+)
 
 CACHE = ROOT / "_build" / "explore"
 
@@ -83,7 +93,7 @@ def slider(name: str, key: str) -> tuple[Any, ...]:
 def detection() -> dict[str, Any]:
     """Normal quantiles of the errors: of attention from 600 bags, of the other rules exact."""
     sizes, taus, strengths = (slider("detection", key) for key in ("L", "tau", "theta"))
-    attentive, largest, bayes = [], [], []
+    attentive, largest, bayes, excess = [], [], [], []
     for L in sizes:
         noise = sample_noise(L, 1, 600, np.random.default_rng(0))
         models = [SparseTokens(L=L, R=1, theta=theta, pi=0.5) for theta in strengths]
@@ -92,7 +102,9 @@ def detection() -> dict[str, Any]:
             attentive.append([error.error for error in errors])
         largest.append([oracle_error("attention", m, tau=math.inf).error for m in models])
         bayes.append(bayes_error(models[0], strengths))
-    tables = {"attention": attentive, "largest": largest, "bayes": bayes}
+        level = LEVEL * critical_theta(L)
+        excess.append([oracle_error("excess", m, level=level).error for m in models])
+    tables = {"attention": attentive, "largest": largest, "bayes": bayes, "excess": excess}
     quantiles = {name: ndtri(np.maximum(errors, 1e-12)) for name, errors in tables.items()}
     quantiles["attention"] = quantiles["attention"].reshape(len(sizes), len(HEIGHTS), len(taus))
     return {name: packed(values, "float32") for name, values in quantiles.items()}
@@ -200,6 +212,17 @@ def onepass() -> dict[str, Any]:
     return {name: packed([[one[name] for one in row] for row in rows]) for name in rows[0][0]}
 
 
+def exponents() -> dict[str, Any]:
+    """−log(error/π)/log L at a million tokens, as it is stored."""
+    places = over(*(slider("exponents", key) for key in ("needles", "gamma")))
+    found = [by_height.rates(needles, gamma) for needles, gamma in places]
+    shape = len(by_height.NEEDLES), len(by_height.RARITIES)
+    return {
+        rule: packed(np.reshape([row[rule] for row in found], (*shape, *inner)), "float32")
+        for rule, inner in by_height.FINITE.items()
+    }
+
+
 TABLES: dict[str, Callable[..., dict[str, Any]]] = {
     "detection": detection,
     "curves": curves,
@@ -207,6 +230,7 @@ TABLES: dict[str, Callable[..., dict[str, Any]]] = {
     "phase": phase,
     "descent": descent,
     "onepass": onepass,
+    "exponents": exponents,
     "numbers": numbers,
 }
 
@@ -219,6 +243,7 @@ def key() -> str:
     files += [
         *sorted(results.glob("own_*.csv")),
         *sorted(results.glob("again-*.csv")),
+        results / "finite_errors.csv",
     ]
     files.append(ROOT / "locks" / "book.txt")
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]

@@ -23,6 +23,7 @@ from tests.site.sliders import (
 )
 from utils.explorers import bundle, values
 from utils.explorers.again import TIMES
+from utils.explorers.length import STRENGTHS as HEIGHT_STRENGTHS
 from utils.explorers.onepass import SAMPLES
 from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARES, SHARPNESSES
 
@@ -60,7 +61,7 @@ def compared(name: str, count: int, found: list[dict[str, Any]]) -> tuple[dict[s
     return worst, numbers
 
 
-@pytest.mark.parametrize("name", ["needle", "steps"])
+@pytest.mark.parametrize("name", ["needle", "steps", "length"])
 def test_closed_forms_of_the_browser_are_those_of_python(explorer: Any, name: str) -> None:
     """At a thousand random settings."""
     with explorer(name) as page:
@@ -77,6 +78,7 @@ PROMISED = {
     "phase": (60, {}, 1e-4),
     "descent": (60, {}, 1e-4),
     "onepass": (60, {}, 1e-4),
+    "exponents": (200, {}, 1e-6),
 }
 
 
@@ -119,6 +121,7 @@ def check_boundary(page: Any) -> None:
 
 
 SENTENCE = '[data-explorer="steps"] .explorer-sentence'
+LOW = np.linspace(0, 1, 51)  # heights below the wall
 DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "detection": {"averaging": ("pooled", HEIGHTS), "best possible": ("bayes", HEIGHTS)},
     "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
@@ -126,6 +129,8 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "phase": {"one round": ("map", np.linspace(0, 1, 101))},
     "descent": {"new bags": ("test", TIMES)},
     "onepass": {"query": ("query", SAMPLES), "new bags": ("test", SAMPLES)},
+    "exponents": {"straws' weight": ("weight", LOW), "its spread": ("spread", LOW)},
+    "length": {"needle": ("height", HEIGHT_STRENGTHS)},
 }
 
 

@@ -16,22 +16,22 @@ export const critical = (L, tau, c) => {
   return tau * c < Math.sqrt(2 * log) ? log / (c * tau) + (c * tau) / 2 : Math.sqrt(2 * log);
 };
 
-export const compute = ({ L, theta, tau }, { attention, largest, bayes }) => {
+export const compute = ({ L, theta, tau }, { attention, largest, bayes, excess }) => {
   const size = Math.round(Math.log10(L)) - 1, sharp = index(TAUS, tau);
   const at = (t) => ({
     pooled: pooled(t, L), attention: ndtr(attention(size, t, sharp)),
-    largest: ndtr(largest(size, 2 * t)), bayes: ndtr(bayes(size, 2 * t)),
+    largest: ndtr(largest(size, 2 * t)), excess: ndtr(excess(size, 2 * t)), bayes: ndtr(bayes(size, 2 * t)),
   });
   const rows = HEIGHTS.map(at), column = (key) => rows.map((row) => row[key]);
   return {
-    pooled: column("pooled"), attention: column("attention"), largest: column("largest"), bayes: column("bayes"),
+    pooled: column("pooled"), attention: column("attention"), largest: column("largest"), excess: column("excess"), bayes: column("bayes"),
     here: at(theta),
     weight: critical(L, tau, 1), error_vanishes: critical(L, tau, 2), limit: Math.sqrt(2 * Math.log(L)),
-    how: "Averaging, largest token and best possible: exact. Attention: 600 simulated bags, right to 0.03.",
+    how: "Attention: 600 simulated bags, right to 0.03; the other rules exact. Excess rule: level 0.9 √(2 log L).",
   };
 };
 
-const NAMES = [["pooled", "averaging", "pooled"], ["attention", "attention", "attention"], ["largest", "largest token", "elementwise"], ["bayes", "best possible", "bayes"]];
+const NAMES = [["pooled", "averaging", "pooled"], ["attention", "attention", "attention"], ["largest", "largest token", "noise"], ["excess", "excess rule", "elementwise"], ["bayes", "best possible", "bayes"]];
 
 export const render = explorer({
   panels: [{ title: "test error against strength", height: 285, margin: { top: 54 } }, { title: "phase diagram of attention", height: 285, margin: { top: 54 } }],

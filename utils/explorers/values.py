@@ -29,10 +29,13 @@ from needle.steps.sign import sign_intercepts
 from ..results import stored
 from .again import EXPLORER as AGAIN
 from .base import Explorer, Slider, integers, stops, uniform
+from .exponents import EXPLORER as EXPONENTS
+from .length import EXPLORER as LENGTH
 from .numbers import EXPLORER as NUMBERS
 from .onepass import EXPLORER as ONE_PASS
 
 PLACES = 2**20  # streams of `uniform`: noise along ξ, noise across it, places of the needles
+LEVEL = 0.9  # of the excess rule in `detection`, in units of √(2 log L)
 ALPHAS = tuple(np.geomspace(0.1, 100, 31).tolist())  # of the curves of `steps`
 SHARES = tuple(k / 20 for k in range(1, 20) if k != 10)  # of positives, of its boundary
 HEIGHTS = tuple(float(x) for x in range(13))  # strengths of the curves of `detection`
@@ -90,6 +93,7 @@ def detection(p: dict[str, Any]) -> dict[str, Any]:
             "pooled": oracle_error("pooled", model),
             "attention": oracle_error("attention", model, tau=tau, noise=noise),
             "largest": oracle_error("attention", model, tau=math.inf),
+            "excess": oracle_error("excess", model, level=LEVEL * critical_theta(L)),
         }
         bayes = float(bayes_error(model, theta))
         return {**{kind: float(error) for kind, error in found.items()}, "bayes": bayes}
@@ -101,7 +105,7 @@ def detection(p: dict[str, Any]) -> dict[str, Any]:
         "weight": critical_theta(L, tau),
         "error_vanishes": critical_theta(L, tau, criterion="error"),
         "limit": critical_theta(L),
-        "how": "Averaging, largest token and Bayes exact; attention: 2000 simulated bags.",
+        "how": "Attention: 2000 simulated bags; the other rules exact.",
     }
 
 
@@ -281,5 +285,7 @@ EXPLORERS: dict[str, Explorer] = {
     ),
     "descent": AGAIN,
     "onepass": ONE_PASS,
+    "exponents": EXPONENTS,
+    "length": LENGTH,
     "numbers": NUMBERS,
 }
