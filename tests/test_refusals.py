@@ -404,7 +404,7 @@ INNER = {
         "two_step_features",
         "get_loss",
     ),  # get_loss speaks of the `loss` of its callers
-    *("log_excess", "accident", "accidents"),
+    *("log_excess", "moved_by_accident", "with_accidents"),
 }
 
 

@@ -1,5 +1,7 @@
 """Everything at once: one pass, and the same data again."""
 
+from .accidents import moved_by_accident as moved_by_accident
+from .accidents import with_accidents as with_accidents
 from .batch import Gradient as Gradient
 from .batch import gradient as gradient
 from .batch import predict_descent as predict_descent

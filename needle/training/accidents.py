@@ -23,13 +23,13 @@ Array = np.ndarray
 MOST = {"test_error": 0.05, "query_cos": 0.1}  # by which accidents may move a mean
 
 
-def accidents(
+def with_accidents(
     model: SparseTokens, alpha: float, d: int, lean: Array
 ) -> Iterator[tuple[SparseTokens, Array]]:
     """Shares of positives and leans (k, 1) of the starts, one standard deviation to either side.
 
     >>> model = SparseTokens(L=10, R=1, theta=4.0, pi=0.5)
-    >>> [(law.pi, leans.ravel()) for law, leans in accidents(model, 1.0, 100, np.zeros((2, 1)))]
+    >>> [(law.pi, leans.ravel()) for law, leans in with_accidents(model, 1, 100, np.zeros((2, 1)))]
     [(0.45, array([-0.1, -0.1])), (0.55, array([0.1, 0.1]))]
     """
     off = math.sqrt(model.pi * (1 - model.pi) / (alpha * d))
@@ -38,7 +38,7 @@ def accidents(
         yield replace(model, pi=pi), np.clip(lean + sign / math.sqrt(d), -1, 1)
 
 
-def accident(limit: Sequence[Descent], others: Sequence[Sequence[Descent]]) -> str:
+def moved_by_accident(limit: Sequence[Descent], others: Sequence[Sequence[Descent]]) -> str:
     """What accidents change, in words; empty where they change little."""
     for name, most in MOST.items():
         moved = [

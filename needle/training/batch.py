@@ -28,7 +28,7 @@ from ..kit.losses import Loss, get_loss
 from ..kit.records import ConvergenceError, Descent
 from ..kit.threads import in_one_thread
 from ..readout.fit import error_rate
-from .accidents import accident, accidents
+from .accidents import moved_by_accident, with_accidents
 from .descent import (
     Rule,
     State,
@@ -173,9 +173,9 @@ def predict_descent(
             )
             break
     if d is not None:
-        others = accidents(model, alpha, d, cosines)
+        others = with_accidents(model, alpha, d, cosines)
         again = [run(np.random.default_rng([seed, 0]), *other) for other in others]
-        if doubted := accident(runs[0], again):
+        if doubted := moved_by_accident(runs[0], again):
             warnings.warn(f"at d = {d} {doubted}", stacklevel=2)
     return means_of(runs)
 

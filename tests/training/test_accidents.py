@@ -65,7 +65,7 @@ def test_accidents_shrink_like_the_root_of_the_dimension():
     model, *_ = setting("rare")
     sizes = []
     for d in (100, 400):
-        (low, lean), (high, _) = accidents.accidents(model, 2.0, d, np.zeros((2, 1)))
+        (low, lean), (high, _) = accidents.with_accidents(model, 2.0, d, np.zeros((2, 1)))
         assert low.pi < model.pi < high.pi
         sizes.append([high.pi - low.pi, abs(lean[0, 0])])
     assert np.allclose(np.divide(*sizes), 2)
@@ -75,5 +75,5 @@ def test_accidents_shrink_like_the_root_of_the_dimension():
 def test_a_few_bags_keep_both_classes():
     """One standard deviation may be more than all positives."""
     model, *_ = setting("rare")
-    (low, _), (high, _) = accidents.accidents(model, 0.001, 10, np.zeros((2, 1)))
+    (low, _), (high, _) = accidents.with_accidents(model, 0.001, 10, np.zeros((2, 1)))
     assert 0 < low.pi < high.pi < 1
