@@ -8,13 +8,15 @@ random signal-to-noise ratios. And the channel of one bag, for the best learner,
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from needle.data.tokens import SparseTokens
 from needle.learning.posterior import bayes_rates, channel
-from needle.planning.planner import EVIDENCE, plan
+from needle.planning.planner import EVIDENCE
+from needle.planning.planner import plan as planned
 from needle.planning.tuner import Tuner
 from utils.explorers.numbers import (
     BUDGET,
@@ -29,6 +31,7 @@ from utils.explorers.numbers import (
 
 CHOICES = ("none", "pooled", "attention", "twice")
 STRENGTHS = 5
+plan = partial(planned, balanced=False)  # labels as they come
 
 
 def setting(stream: int, number: int) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
     _columns(one)
     one.add_argument("--model", type=Path, required=True, help="the file to write")
     one.add_argument("--seed", type=int, default=0, help="of the folds (default: 0)")
+    one.add_argument("--onnx", type=Path, help="write the scorer of a bag as ONNX too")
     one.add_argument("--balanced", action="store_true", help="both labels weigh the same")
     one.add_argument("--calibrate", action="store_true", help="fit probabilities to held-out bags")
     one.add_argument("--threshold", default="0.5", help="a probability, or error, balanced, f1")
@@ -108,16 +109,20 @@ def _fit(given: argparse.Namespace) -> int:
         threshold = float(given.threshold)
     model = NeedleClassifier(
         random_state=given.seed, calibrate=given.calibrate, threshold=threshold,
-        class_weight="balanced" if given.balanced else None,
+        class_weight="balanced" if given.balanced else None, verbose=1,
     )  # fmt: skip
     model.fit(table.bags, table.y, groups=table.groups)
     model.save(given.model)
+    if given.onnx:
+        model.save_onnx(given.onnx)
     print(f"{given.model}: {len(table.bags)} bags, classes {', '.join(map(str, model.classes_))}")
     print(model.scorer_.code())
     return GOOD
 
 
 def _score(given: argparse.Namespace) -> int:
+    from tqdm.auto import tqdm
+
     from .bags.scorer import Scorer
     from .bags.tables import Columns, pieces
 
@@ -127,10 +132,12 @@ def _score(given: argparse.Namespace) -> int:
     try:
         write = csv.writer(out, lineterminator="\n").writerow
         write(["bag", "label", *(f"P({name})" for name in scorer.classes)])
-        for table in pieces(given.file, columns):
-            chances, labels = scorer.probabilities(table.bags), scorer.labels(table.bags)
-            for name, label, row in zip(table.names, labels, chances, strict=True):
-                write([name, label, *(f"{chance:.6g}" for chance in row)])
+        with tqdm(unit=" bags", file=sys.stderr, leave=False) as bar:
+            for table in pieces(given.file, columns):
+                chances, labels = scorer.probabilities(table.bags), scorer.labels(table.bags)
+                for name, label, row in zip(table.names, labels, chances, strict=True):
+                    write([name, label, *(f"{chance:.6g}" for chance in row)])
+                bar.update(len(table.bags))
     finally:
         if given.out:
             out.close()
@@ -155,8 +162,9 @@ def _plan(given: argparse.Namespace) -> int:
         if missing:
             raise ValueError(f"plan needs a FILE, or --{' --'.join(missing)}")
         made = plan(
-            L=given.L, R=given.R, d=given.d, n=given.n, pi=given.pi, theta=given.theta, **options
-        )
+            L=given.L, R=given.R, d=given.d, n=given.n, pi=given.pi, theta=given.theta,
+            verbose=True, **options,
+        )  # fmt: skip
     if given.json:
         print(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
     else:

@@ -355,7 +355,8 @@ def test_what_cannot_be_meant_is_refused_by_name(call, name):
 
 BESIDE = {  # rooms and modules whose own tests show what they refuse
     *("needle.bags", "needle.trials", "needle.kit.checks", "needle.kit.records"),
-    *("needle.planning.planner", "needle.planning.answer", "needle.readout.pipeline"),
+    *("needle.planning.planner", "needle.planning.answer", "needle.planning.printed"),
+    "needle.readout.pipeline",
 }
 INNER = {
     *("in_one_thread", "in_one_thread_below", "normal_grid", "sobol", "transferred"),
@@ -371,7 +372,8 @@ INNER = {
     *("subset_weights", "fresh_error", "solve_readout", "margin_rows", "least_repair", "prepared"),
     *("squared_repair", "signed_rows", "one", "two_gaussians", "largest_token"),
     *("minimum", "best_threshold", "cross_fit", "standard_error", "averaged", "pool", "race"),
-    *("log_subsets", "bayes_rates", "softmax_sums", "merge", "reuse_path"),
+    *("log_subsets", "bayes_rates", "softmax_sums", "merge", "reuse_path", "retune"),
+    *("cells", "corners", "settle", "sloped", "downhill", "lowest"),
     *("hinge_envelope", "support_vectors"),
     *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),

@@ -193,9 +193,7 @@ def as_signs(labels: object, n: int, name: str = "y", least: int = 1) -> tuple[A
     y = np.asarray(labels)
     if y.shape != (n,):
         raise ValueError(f"{name} of shape {y.shape} is not allowed: {name} must hold {n} labels")
-    lost = [i for i, label in enumerate(y.tolist()) if label is None or label != label]
-    if lost:
-        raise ValueError(f"{name}[{lost[0]}] = {y[lost[0]]} is not allowed: a label is missing")
+    check_known(y, name)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) == 1:
         raise ValueError(
@@ -213,6 +211,15 @@ def as_signs(labels: object, n: int, name: str = "y", least: int = 1) -> tuple[A
             f"{least} of each"
         )
     return np.where(codes > 0, 1, -1), classes
+
+
+def check_known(labels: Array, name: str = "y") -> None:
+    """Refuse labels of which one is missing: None, or a nan among words."""
+    lost = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
+    if lost:
+        raise ValueError(
+            f"{name}[{lost[0]}] = {labels[lost[0]]} is not allowed: a label is missing"
+        )
 
 
 def _one(name: str, bag: Any) -> Array:

@@ -33,7 +33,7 @@ from sklearn.utils.validation import (
 
 from ..kit.checks import check_integer
 from ..kit.threads import in_one_thread
-from .arrays import Array, Bags, as_bags
+from .arrays import Array, Bags, as_bags, check_known
 from .fitting import Fit, Task
 from .scorer import PARTS, Scorer
 
@@ -63,7 +63,7 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
     threshold : the probability from which on a bag is called positive; or "error", "balanced",
         "f1": the one best for that on bags held out
     calibrate : whether probabilities are fitted to bags held out (Platt)
-    n_jobs : folds learned at the same time, in threads;  verbose : whether folds are reported
+    n_jobs : folds learned at the same time, in threads;  verbose : whether a bar of folds is shown
     random_state : seed of the folds and of the split; None for another each time
 
     Attributes
@@ -150,6 +150,8 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
         """
         bags = self._bags(X, reset=True)
         labels = column_or_1d(y, warn=True)
+        if labels.dtype == object:
+            check_known(labels)
         check_classification_targets(labels)
         if len(labels) != len(bags):
             raise ValueError(f"y of length {len(labels)} is not allowed: X holds {len(bags)} bags")
@@ -236,6 +238,11 @@ class NeedleClassifier(ClassifierMixin, BaseEstimator):
         """Write what scores bags, a few kB without pickle."""
         check_is_fitted(self, "scorer_")
         self.scorer_.save(path)
+
+    def save_onnx(self, path: str | Path) -> None:
+        """Write the scorer of one bag for other runtimes: `Scorer.save_onnx`."""
+        check_is_fitted(self, "scorer_")
+        self.scorer_.save_onnx(path)
 
     @classmethod
     def load(cls, path: str | Path) -> NeedleClassifier:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from tqdm.auto import tqdm
 
 from ..kit.checks import check_choice, check_flag, check_integer, check_real
 from .arrays import Array, Bags
@@ -148,7 +149,7 @@ class Fit:
         task, settings = self.task, self.settings
         held = np.full((len(scales), len(taus), len(lams), len(task.signs)), np.nan)
 
-        def one(number: int, train: Array, test: Array) -> None:
+        def one(train: Array, test: Array) -> None:
             weight = np.zeros(len(task.signs))
             weight[train] = task.weight[train]
             for r, learned in enumerate(self._learn(weight, scales)):
@@ -160,12 +161,13 @@ class Fit:
                     )
                     for j, line in enumerate(lines):
                         held[r, i, j, test] = line(F[test])
-            if settings.verbose:
-                print(f"fold {number + 1} of {len(folds)} for {self.label}", file=sys.stderr)
+            bar.update()
 
-        Parallel(n_jobs=settings.n_jobs, prefer="threads")(
-            delayed(one)(k, train, test) for k, (train, test) in enumerate(folds)
-        )
+        shown = {"desc": f"folds for {self.label}", "file": sys.stderr, "leave": False}
+        with tqdm(total=len(folds), disable=not settings.verbose, **shown) as bar:
+            Parallel(n_jobs=settings.n_jobs, prefer="threads")(
+                delayed(one)(train, test) for train, test in folds
+            )
         known = ~np.isnan(held[0, 0, 0])
         losses = np.logaddexp(0, -task.signs[known] * held[..., known])
         return held, losses @ task.weight[known] / task.weight[known].sum()

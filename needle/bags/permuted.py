@@ -57,9 +57,9 @@ def halves(y: Array, rng: np.random.Generator, groups: Array | None = None) -> A
     return blocks(y, 2, rng, groups)
 
 
-def neutral(bags: Bags, units: str = "common") -> Whitening:
+def neutral(bags: Bags, units: str = "common", rho: float | None = None) -> Whitening:
     """The whitening by all tokens, which no label has touched."""
-    return moments(bags, np.full(len(bags), -1), units).whitening()
+    return moments(bags, np.full(len(bags), -1), units).whitening(rho)
 
 
 def crossed(

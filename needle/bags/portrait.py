@@ -104,7 +104,7 @@ class Portrait:
         """
         needles, ends = self.strengths(R)
         kept = sorted({round(theta, 2) for theta in ends if theta >= 0.01})
-        options = {"theta": kept or None, **options}
+        options = {"theta": kept or None, "balanced": False, **options}
         made = plan(L=max(2, round(self.L)), R=needles, d=self.d, n=self.n, pi=self.pi, **options)
         measured = {"pooled": self.auc, "attention": self.needle_auc}
         near = min(made.rows, key=lambda row: abs(row.theta - ends[1]))

@@ -9,39 +9,38 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..kit.checks import check_integer
+from ..kit.checks import check_integer, check_is
 from ..kit.threads import in_one_thread
 from .arrays import Array, Bags, as_bags, as_signs
 from .assumptions import independence
-from .chance import Needles, Signal, evidence
+from .chance import Needles, Signal
 from .classifier import NeedleClassifier
-from .folds import auc, blocks, checked_groups
-from .leaks import MUCH, shared_tokens, size_rows
-from .logistic import readouts
-from .nested import FOLDS, RIDGES, SCALES, TAUS, Repetition, nested
+from .folds import blocks, checked_groups
+from .leaks import MUCH, shared_tokens
+from .measuring import RIVALS, Work
+from .nested import FOLDS, RIDGES, SCALES, TAUS, Repetition
 from .planting import longer_error, needle_chances, planted_error
-from .resampling import over_folds
 from .units import moments
 from .verdict import Measured, Report
-from .yardsticks import tune
 
 REPETITIONS, LEAST = 3, 6
 MARGIN = 0.02  # of error: a gain below it is not worth a query
+SURE = 0.01  # p-value up to which something is there: of twenty sets of pure noise one may pass
 DEPENDENT = 1.5  # independence from which on a promise is withheld
 LARGE = 2e7  # numbers in all tokens, beyond which slow rivals are left out
-RIVALS = {"max": "max", "noisy_or": "noisy-or", "gated": "gated"}
 
 
 @in_one_thread
 def report(
-    bags: Any, y: Any, *, groups: Any = None, random_state: int = 0, verbose: bool = False
-) -> Report:
+    bags: Any, y: Any, *, groups: Any = None, random_state: int = 0, verbose: bool = False,
+    executor: Executor | None = None,
+) -> Report:  # fmt: skip
     """An honest answer on one's own bags.
 
     Parameters
@@ -51,6 +50,9 @@ def report(
     groups : one for each bag, such as the patient: no group is on both sides of a fold
     random_state : seed of all folds and permutations: the same seed gives the same report
     verbose : whether progress is shown
+    executor : of `concurrent.futures`, for example that of a Dask cluster,
+        `dask.distributed.Client(address).get_executor(pure=False)`: folds, rivals and permutations
+        run there, and a worker that dies costs time only; the report is the same
 
     Examples
     --------
@@ -61,103 +63,38 @@ def report(
     'Attention pays: ...'
     """
     start, found = time.perf_counter(), as_bags(bags, "bags")
+    check_is("executor", executor, Executor | None, "a concurrent.futures.Executor or None")
     signs, _ = as_signs(y, len(found), "y", least=LEAST)
     of = checked_groups(groups, len(found))
     rng = np.random.default_rng(check_integer("random_state", random_state, 0))
     count = FOLDS if of is None else min(FOLDS, int(of.max()) + 1)
     if count < 3:
         raise ValueError("groups are not allowed: groups must name at least three groups")
-    total = REPETITIONS * (count * (count - 1) // 2 + count) + 2 + count
-    with tqdm(total=total, disable=not verbose, file=sys.stderr, leave=False) as bar:
-        cuts = [blocks(signs, count, rng, of) for _ in range(REPETITIONS)]
-        clock = time.perf_counter()
-        runs = [nested(found, signs, cut, tick=bar.update) for cut in cuts]
-        spent = (time.perf_counter() - clock) / 2
-        measured = {
-            name: _measured(signs, cuts, [run.scores[name] for run in runs], spent)
-            for name in ("pooled", "needle")
-        }
-        measured |= _rivals(found, signs, cuts, rng, bar.update)
-        signal, needles = evidence(found, signs, rng, of)
-        bar.update()
+    cuts = [blocks(signs, count, rng, of) for _ in range(REPETITIONS)]
+    work = Work(found, signs, cuts, of, int(random_state), _rivals(found))
+    with tqdm(total=len(work.tasks) + 2, disable=not verbose, file=sys.stderr, leave=False) as bar:
+        done = work.done(executor, bar.update)
+        measured, runs, (signal, needles) = work.measured(done), work.runs(done), done["evidence"]
         factor = _independence(found, signs)
-        promised, withheld, longer = _promises(found, signs, runs[0], needles, factor, rng)
+        last = np.random.default_rng([int(random_state), len(work.tasks)])
+        promised, withheld, longer = _promises(found, signs, runs[0], needles, factor, last)
+        bar.update()
         model = _model(runs, int(random_state)).fit(found, signs if y is None else np.asarray(y))
         bar.update()
-    gap = _difference(signs, cuts, runs)
+    gaps = work.differences(done)
+    gap = gaps["needle", "pooled"]
     shared = shared_tokens(found, of)
     warned = _warnings(found, signs, measured, signal, factor, shared, needles)
     return Report(
         len(found), float(found.sizes.mean()), found.tokens.shape[1], float(np.mean(signs > 0)),
-        measured, gap, signal, needles, factor, promised, withheld, longer,
+        measured, gap, gaps, signal, needles, factor, promised, withheld, longer,
         _advice(measured, gap, signal, shared), warned, model, time.perf_counter() - start,
     )  # fmt: skip
 
 
-def _fold_errors(y: Array, block: Array, scores: Array) -> list[float]:
-    wrong = (scores > 0) != (y > 0)
-    return [float(wrong[block == a].mean()) for a in np.unique(block)]
-
-
-def _measured(y: Array, cuts: list[Array], scores: list[Array], seconds: float) -> Measured:
-    """Error with its interval, and AUC, over all folds of all repetitions."""
-    errors = [e for cut, s in zip(cuts, scores, strict=False) for e in _fold_errors(y, cut, s)]
-    folds = int(cuts[0].max()) + 1
-    made = over_folds(errors, folds=folds)
-    few = 1 - 0.05 ** (1 / len(y))  # what no error among n bags still allows
-    chance = (made.mean * len(y) + 1) / (len(y) + 2)  # bags as many coins: never surer than that
-    reach = max(made.high - made.mean, 1.96 * (chance * (1 - chance) / len(y)) ** 0.5)
-    low, high = max(0.0, made.mean - reach), min(1.0, made.mean + reach)
-    areas = [
-        auc(s[cut == a], y[cut == a])
-        for cut, s in zip(cuts, scores, strict=False)
-        for a in np.unique(cut)
-        if len(np.unique(y[cut == a])) == 2
-    ]
-    area = float(np.mean(areas)) if areas else 0.5
-    return Measured(area, made.mean, (low, max(high, few)), seconds)
-
-
-def _difference(
-    y: Array, cuts: list[Array], runs: list[Repetition]
-) -> tuple[float, tuple[float, float]]:
-    gaps = []
-    for cut, run in zip(cuts, runs, strict=True):
-        pooled, needle = (_fold_errors(y, cut, run.scores[k]) for k in ("pooled", "needle"))
-        gaps += [b - a for a, b in zip(pooled, needle, strict=True)]
-    made = over_folds(gaps, folds=int(cuts[0].max()) + 1)
-    return made.mean, (made.low, made.high)
-
-
-def _rivals(
-    bags: Bags, y: Array, cuts: list[Array], rng: np.random.Generator, tick: Callable[[], Any]
-) -> dict[str, Measured]:
-    """Bag size on all cuts, the others on the first, each tuned within its training bags."""
-    rows, scores = size_rows(bags), []
-    clock = time.perf_counter()
-    for cut in cuts:
-        held = np.empty(len(y))
-        for a in np.unique(cut):
-            [line] = readouts(rows[cut != a], y[cut != a], [1e-3])
-            held[cut == a] = line(rows[cut == a])
-        scores.append(held)
-    found = {"size": _measured(y, cuts, scores, time.perf_counter() - clock)}
-    slow = bags.tokens.shape[0] * bags.tokens.shape[1] > LARGE
-    names = {} if slow else RIVALS
-    cut, spent = cuts[0], dict.fromkeys(names, 0.0)
-    held_out = {name: np.empty(len(y)) for name in names}
-    for a in np.unique(cut):
-        seen, unseen = bags.take(cut != a), bags.take(cut == a)
-        for name, method in names.items():
-            clock = time.perf_counter()
-            scales = [("own", 1.0), ("own", None)][: 1 + (name == "noisy_or")]
-            score = tune(method, seen, y[cut != a], rng, scales=scales)
-            held_out[name][cut == a] = score(unseen)
-            spent[name] += time.perf_counter() - clock
-        tick()
-    for name, held in held_out.items():
-        found[name] = _measured(y, [cut], [held], spent[name])
-    return found
+def _rivals(bags: Bags) -> tuple[str, ...]:
+    """Who is measured beside the two; the slow ones not on large bags."""
+    return () if bags.tokens.shape[0] * bags.tokens.shape[1] > LARGE else tuple(RIVALS)
 
 
 def _independence(bags: Bags, y: Array) -> float:
@@ -250,10 +187,11 @@ def _advice(
 ) -> str:  # fmt: skip
     """One sentence."""
     pooled, needle = measured["pooled"], measured["needle"]
-    if signal.pvalue > 0.05:
+    if signal.pvalue > SURE:
+        sure = "" if signal.pvalue > 0.05 else " beyond doubt"
         return (
-            f"Nothing found: permuted labels do as well as these (p = {signal.pvalue:.2f}); get "
-            "more bags, or better tokens, before any classifier."
+            f"Nothing found{sure}: permuted labels do as well as these (p = {signal.pvalue:.2f}); "
+            "get more bags, or better tokens, before any classifier."
         )
     low, high = gap[1]
     if high < 0:

@@ -21,20 +21,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from ..kit.checks import check_choice
 from .arrays import Array, Bags, as_bags
+from .exported import CODE, write_onnx
 
 FORMAT = "needle bag scorer 1"
 PARTS = ("query", "coef", "offset", "threshold", "slope", "shift")
-CODE = {
-    "numpy": """import numpy as np
-def score(X):  # X: the tokens of one bag (L, {d})
-    a = np.exp(X @ query - np.max(X @ query))
-    return a @ (X @ coef) / a.sum() + offset""",
-    "torch": """import torch
-def score(X):  # X: the tokens of one bag (L, {d}), a tensor of doubles
-    a = torch.softmax(X @ torch.as_tensor(query), dim=0)
-    return a @ (X @ torch.as_tensor(coef)) + offset""",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +115,15 @@ class Scorer:
     def code(self, language: str = "numpy") -> str:
         """The scorer of one bag in a few lines, for "numpy" or "torch"; it needs this file's
         vectors by the names query, coef, offset."""
-        if language not in CODE:
-            raise ValueError(
-                f"language = {language!r} is not allowed: it must be one of "
-                + ", ".join(map(repr, CODE))
-            )
-        return CODE[language].format(d=self.query.shape[1])
+        return CODE[check_choice("language", language, tuple(CODE))].format(d=self.query.shape[1])
+
+    def save_onnx(self, path: str | Path) -> None:
+        """Write the scorer of one bag as an ONNX model; needs the package onnx.
+
+        Its input `tokens` is a table (L, d) of doubles, L free; its output `score` (k,) what
+        `decision_function` gives for the bag.
+        """
+        write_onnx(self.query, self.coef, self.offset - self.threshold, path)
 
     def save(self, path: str | Path) -> None:
         """Write the file; its name is taken as it is."""

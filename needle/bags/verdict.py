@@ -20,6 +20,9 @@ LABELS = {
 }
 
 
+Difference = tuple[float, tuple[float, float]]
+
+
 @dataclass(frozen=True)
 class Measured:
     """A learner on bags that it never saw.
@@ -46,6 +49,7 @@ class Report:
     n, L, d, pi : bags, mean tokens of a bag, entries of a token, share of positives
     measured : learner → `Measured`, all on the same folds
     difference : error of attention less that of averaging, and its 95 % interval
+    differences : (learner, other) → the same for every pair, on the folds both were judged on
     signal : permutation tests; `signal.pvalue` is familywise
     needles : how many needles, and whether more than chance says so
     independence : scatter of bags' means over that of their tokens, 1 for independent tokens
@@ -63,7 +67,8 @@ class Report:
     d: int
     pi: float
     measured: Mapping[str, Measured]
-    difference: tuple[float, tuple[float, float]]
+    difference: Difference
+    differences: Mapping[tuple[str, str], Difference]
     signal: Signal
     needles: Needles
     independence: float
@@ -120,11 +125,23 @@ def _rows(found: Report) -> list[tuple[str, ...]]:
 HEADER = ("learner", "error %", "95 % interval", "AUC", "promised", "seconds")
 
 
+def _apart(found: Report) -> list[str]:
+    """The other pairs whose interval of the difference leaves out zero, in one sentence."""
+    sure = [
+        f"{LABELS.get(one, one).partition(' (')[0]} {100 * gap:+.1f} to "
+        f"{LABELS.get(other, other).partition(' (')[0]}"
+        for (one, other), (gap, (_, high)) in found.differences.items()
+        if high < 0 and "size" not in (one, other) and {one, other} != {"pooled", "needle"}
+    ]
+    return ["Other differences in points beyond doubt: " + "; ".join(sure) + "."] if sure else []
+
+
 def _findings(found: Report) -> list[str]:
     gap, (low, high) = found.difference
     lines = [
         f"Attention less averaging: {100 * gap:+.1f} points of error, 95 % interval "
         f"{100 * low:+.1f} to {100 * high:+.1f}.",
+        *_apart(found),
         f"Labels permuted: p = {found.signal.pvalue:.3f} for all statistics together ("
         + ", ".join(f"{name} {p:.3f}" for name, p in found.signal.each.items())
         + ").",

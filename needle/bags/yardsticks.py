@@ -64,15 +64,15 @@ def noisy_or(parameters: Array, bags: Bags, y: Array, lam: float) -> tuple[float
 
 
 @in_one_thread
-def fit_noisy_or(bags: Bags, y: Array, lam: float) -> Score:
+def fit_noisy_or(bags: Bags, y: Array, lam: float, *, rounds: int = 300) -> Score:
     """Each token classified, a bag positive if any of its tokens is; the score is the log-odds."""
-    lam = check_real("lam", lam, 0)
+    lam, rounds = check_real("lam", lam, 0), check_integer("rounds", rounds, 1)
     d = bags.tokens.shape[1]
     start = bags.means()[y > 0].mean(axis=0) - bags.means()[y < 0].mean(axis=0)
     rare = -np.log(bags.sizes.mean() * 2)  # about half of the bags positive to begin with
     start = np.concatenate([0.1 * start, [rare]])
     found = minimize(
-        noisy_or, start, (bags, y, lam), jac=True, method="L-BFGS-B", options={"maxiter": 300}
+        noisy_or, start, (bags, y, lam), jac=True, method="L-BFGS-B", options={"maxiter": rounds}
     )
     w, b = found.x[:d], found.x[d]
 

@@ -12,7 +12,7 @@ Chapter 1, prop-1-projection and prop-1-law.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ..kit.checks import check_array, check_integer, check_is, check_real, check_rng
-from ..kit.nodes import CLOUD, falling_sums, merge
+from ..kit.nodes import CLOUD, cells, corners, falling_sums
 from ..kit.records import Alignment
 from .law import FeatureLaw, Features, Nodes, Scores, TwoGaussians
 from .tokens import SparseTokens, check_model
@@ -80,6 +80,7 @@ class _Attention(FeatureLaw):
     temperature: float
     resolution: int | None
     bits: int = CLOUD
+    divided: dict[int, Array] | None = field(default=None, repr=False)
 
     @property
     def draws(self) -> int:
@@ -129,11 +130,28 @@ class _Attention(FeatureLaw):
         parts = []
         for label, share in (1, self.pi), (-1, 1 - self.pi):
             cloud, weight = self.cloud(label)
-            scale, most = np.array([self.theta, 1, 1]), self.resolution * (3 + label) // 24
-            (a, c, r), weight = merge(cloud, weight, scale, most)
+            (a, c, r), weight = corners(cloud, weight, self._cells[label])
             r = np.maximum(r, cloud[2].min() / 2)
             parts.append((np.full(len(a), label), a, c, r, share * weight))
         return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
+
+    @cached_property
+    def _cells(self) -> dict[int, Array]:
+        """The cell of each point, of both clouds."""
+        if self.divided is not None:
+            return self.divided
+        scale, found = np.array([[self.theta], [1.0], [1.0]]), {}
+        for label in (1, -1):
+            cloud, weight = self.cloud(label)
+            most = (self.resolution or 24) * (3 + label) // 24
+            found[label] = cells(scale * cloud, weight, most)
+        return found
+
+    def beside(self, temperature: float, cos: float) -> FeatureLaw:
+        """The law at settings nearby, each point in the cell it has here: smooth in both."""
+        return replace(
+            self, temperature=temperature, cos=cos, divided=self._cells if self.resolution else None
+        )
 
 
 def pooled(model: SparseTokens) -> FeatureLaw:

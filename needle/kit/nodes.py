@@ -166,7 +166,7 @@ def falling_sums(
     return (of_signal, of_noise), weight
 
 
-def _cells(place: Array, weight: Array, most: int) -> Array:
+def cells(place: Array, weight: Array, most: int) -> Array:
     """Divide weighted points (axes, n) into at most `most` cells of small variance; each point's.
 
     The cells of largest spread are cut across their widest axis, halfway between the means of what
@@ -206,7 +206,11 @@ def merge(cloud: Array, weight: Array, scale: Array, most: int) -> tuple[Array, 
 
     Cells are small in scale·(coordinates); the corners keep the mean and covariance of their cell.
     """
-    cell = _cells(scale[:, None] * cloud, weight, most)
+    return corners(cloud, weight, cells(scale[:, None] * cloud, weight, most))
+
+
+def corners(cloud: Array, weight: Array, cell: Array) -> tuple[Array, Array]:
+    """Four points for each cell, with its mean and covariance; smooth in the cloud."""
     mass = np.bincount(cell, weight)
     mean = np.array([np.bincount(cell, weight * x) for x in cloud]) / mass
     off = cloud - mean[:, cell]

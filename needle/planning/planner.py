@@ -9,12 +9,14 @@ in a sentence what to do. Chapter 12.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 
 import numpy as np
 from scipy.optimize import brentq
+from tqdm.auto import tqdm
 
-from ..kit.checks import check_choice, check_integer, check_real
+from ..kit.checks import check_choice, check_flag, check_integer, check_real
 from ..kit.records import ConvergenceError
 from ..kit.threads import in_one_thread
 from ..learning.limit import learning_thresholds, predict_learning
@@ -43,6 +45,8 @@ def plan(
     loss: str = "logistic",
     error: float | None = None,
     false_alarms: float = 0.05,
+    balanced: bool | None = None,
+    verbose: bool = False,
 ) -> Plan:
     """Plan the training of a classifier for bags of L tokens with R needles.
 
@@ -60,6 +64,11 @@ def plan(
     error : the test error that `needed` asks for; by default 0.05, or a quarter of always-no's
         error where that is smaller
     false_alarms : the share of negatives that may be called positive, for the recall
+    balanced : whether both labels weigh the same in the steps of the query; by default where that
+        helps, which is with rare positives
+    verbose : whether progress is shown
+
+    The row of a strength does not depend on the other strengths that are asked for.
 
     Examples
     --------
@@ -85,14 +94,18 @@ def plan(
         error = min(0.05, silent / 4)
     error = check_real("error", error, 0, silent, open_low=True, open_high=True)
     check_real("false_alarms", false_alarms, 0, 1, open_low=True, open_high=True)
-    tuner = Tuner(L, R, d, n, pi, loss=loss, false_alarms=false_alarms, share=alpha_share)
+    if balanced is not None:
+        balanced = check_flag("balanced", balanced)
+    tuner = Tuner(
+        L, R, d, n, pi, loss=loss, false_alarms=false_alarms, share=alpha_share, balanced=balanced
+    )
     desk = _Desk(tuner, d, error)
-    strengths = desk.default_range() if theta is None else _strengths(theta)
-    rows = {strength: desk.row(strength) for strength in sorted(strengths, reverse=True)}
+    strengths = sorted(set(desk.default_range() if theta is None else _strengths(theta)))
+    shown = tqdm(strengths, disable=not verbose, file=sys.stderr, leave=False, unit="strength")
+    rows = tuple(desk.row(strength) for strength in shown)
     return Plan(
-        L, R, d, n, pi, loss, desk.tuner.rate, error, false_alarms,
-        tuple(rows[strength] for strength in sorted(rows)), desk.warnings(), desk.needed,
-    )  # fmt: skip
+        L, R, d, n, pi, loss, tuner.rate, error, false_alarms, rows, desk.warnings(), desk.needed
+    )
 
 
 def _strengths(theta: object) -> list[float]:
@@ -103,7 +116,7 @@ def _strengths(theta: object) -> list[float]:
 
 
 class _Desk:
-    """Where a plan is made: what was computed at one θ serves the others."""
+    """Where a plan is made: nothing is computed twice, and no θ depends on another."""
 
     def __init__(self, tuner: Tuner, d: int, error: float) -> None:
         self.tuner, self.d, self.error = tuner, d, error
@@ -111,7 +124,7 @@ class _Desk:
         self.found: dict[str, dict[float, Recipe | None]] = {name: {} for name in LEARNERS}
 
     def recipe(self, name: str, theta: float) -> Recipe | None:
-        """The best recipe of a learner, its search started from the nearest θ that is known."""
+        """The best recipe of a learner."""
         known = self.found[name]
         if theta not in known:
             if name == "best_possible":
@@ -119,8 +132,7 @@ class _Desk:
             elif name == "pooled":
                 known[theta] = self.tuner.average(theta)
             elif name == "attention":
-                near = min(known, key=lambda other: abs(math.log(other / theta)), default=None)
-                known[theta] = self.tuner.split(theta, None if near is None else known[near])
+                known[theta] = self.tuner.split(theta)
             else:
                 split = self.recipe("attention", theta)
                 known[theta] = self.tuner.twice(theta, split) if split else None
@@ -152,15 +164,11 @@ class _Desk:
         def gap(theta: float) -> float:
             return math.log(max(self.reached(name, theta), 1e-12) / self.error)
 
-        good = [theta for theta in self.found[name] if gap(theta) <= 0]
-        first = max(self.found[name], default=math.sqrt(2 * math.log(self.tuner.L)))
-        high = min(good) if good else first
+        low = high = math.sqrt(2 * math.log(self.tuner.L))
         while gap(high) > 0:
-            high *= 1.3
+            low, high = high, 1.3 * high
             if high > 1e3 * math.sqrt(self.tuner.L):
                 return math.inf
-        bad = [theta for theta in self.found[name] if theta < high]
-        low = max(bad) if bad else high / 1.2
         while gap(low) <= 0:
             low, high = low / 1.3, low
         found = brentq(lambda t: gap(math.exp(t)), math.log(low), math.log(high), xtol=0.01)
@@ -199,7 +207,7 @@ class _Desk:
         tuner, found = self.tuner, []
         model = tuner.model(theta)
         height, alpha0 = theta * split.cosine, split.share * tuner.alpha
-        slow = predict_alignment(model, alpha0, loss=tuner.loss)
+        slow = predict_alignment(model, alpha0, loss=tuner.loss, balanced=split.balanced)
         if slow.query_cos < 0 and split.cosine > 0.05:
             found.append("with bias rates as slow as 0.5 the query turns away from the signal")
         if split.error < 0.9 * self.silent and height**2 < 2 * math.log(tuner.L):

@@ -1,9 +1,10 @@
 """The best recipe for two gradient steps: share of the data for the query, sharpness and ridge.
 
 The error of `predict_readout` along the query of `predict_alignment` is minimised over all three
-at once, on a lattice (share in steps of 0.3 of its logit, sharpness of 2^¼, ridge of 10^¼) by
-descent with shrinking strides. In the search a law has few nodes (half a per cent of the error),
-at its end many. All points met are kept, so that no law is computed twice.
+at once, in (logit of the share, log₂ T, log₁₀ λ), along the slopes that the saddle point gives away
+(`needle.planning.slopes`). In the search a law has few nodes (half a per cent of the error), at its
+end many. Each θ starts from the same formula, so that a recipe depends on nothing else that was
+asked.
 
 One thing the limit d → ∞ does not know: among n bags one label is in surplus by chance, and the
 intercept b carries that surplus, with a standard deviation of about 1/√(nπ(1−π)). Against the small
@@ -14,28 +15,34 @@ over b ± that deviation; what is reported is the error at b. Chapter 12; thm-c-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtr
+from scipy.special import expit, logit, ndtr
 
 from ..data.classifiers import attention, pooled
 from ..data.law import FeatureLaw, Scores
 from ..data.tokens import SparseTokens
 from ..kit.records import ConvergenceError
 from ..readout.limit import OrderParameters, order_parameters
-from ..readout.reuse import reuse_path
-from ..readout.saddle import TOLERANCE
+from ..readout.retuned import retune
 from ..readout.scores import Judged, judge, predicted_scores
 from ..steps.alignment import predict_alignment
 from ..steps.rates import RATE_W, calibrated_rate
+from .search import lowest
+from .slopes import Sloped, sloped
 
-Place = tuple[int, ...]
+Array = np.ndarray
 COARSE, FINE = {"resolution": 72, "bits": 11}, {"resolution": 384, "bits": 13}
 LARGEST_REUSE = 10_000  # tokens in a bag
-GAIN, NOTHING = 2e-3, math.log(1e-7)  # a smaller gain, relative, or a smaller error is not pursued
+LEAST = 1e-7  # a smaller error is not pursued
+SHARES, RIDGES, DULLEST = (-3.9, 3.9), (-3.0, 1.0), -2.0  # logits, log₁₀ λ, log₂ T
+NEARBY, FAR = 2e-3, 0.7  # how far a law is moved for its slope, and before cells are renewed
+PLAIN, HALF = math.log(0.97), math.log(0.6)  # of always-no's error: from there on a second start
+HELPS = 1.02  # balanced steps are taken where they raise the cosine by this factor
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Recipe:
     share : of the data for the query (1 where all data serve twice)
     temperature, ridge : sharpness T = β|q| and λ of the readout
     cosine : s_q of the query
+    balanced : whether both labels weigh the same in the steps of the query
     """
 
     error: float
@@ -57,116 +65,85 @@ class Recipe:
     temperature: float
     ridge: float
     cosine: float
-    place: Place = (0, 0, 0)
-
-
-def descend(
-    value: Callable[[Place], float], start: Place, low: Place, high: Place, strides: Sequence[int]
-) -> Place:
-    """A place that no step of the last stride improves: along an axis, or along the last two.
-
-    The last two axes move together as well, since sharpness and ridge make up for each other.
-
-    >>> bowl = lambda p: (p[0] - 3) ** 2 + 9 * (p[1] - p[0] + 1) ** 2
-    >>> descend(bowl, (-5, 0), (-9, -9), (9, 9), (4, 1))
-    (3, 2)
-    """
-    best = tuple(min(max(x, a), b) for x, a, b in zip(start, low, high, strict=True))
-    ways = np.eye(len(best), dtype=int)[::-1]
-    if len(best) > 1:
-        ways = np.vstack([ways, ways[:2].sum(axis=0)])
-    for stride in strides:
-        moved = True
-        while moved:
-            moved = False
-            for way in (*(stride * ways), *(-stride * ways)):
-                while True:
-                    other = tuple(np.clip(np.add(best, way), low, high).tolist())
-                    if other == best or not value(other) < value(best) - GAIN:
-                        break
-                    best, moved = other, True
-    return best
-
-
-def _sharpness(k: int) -> float:
-    return 2.0 ** (k / 4)
-
-
-def _ridge(k: int) -> float:
-    return 10.0 ** (k / 4)
+    balanced: bool = False
 
 
 class Tuner:
-    """Everything about bags of L tokens with R needles, n of them in d dimensions, but θ."""
+    """Everything about bags of L tokens with R needles, n of them in d dimensions, but θ.
+
+    `balanced` says whether both labels weigh the same in the two steps; None: where it helps.
+    """
 
     def __init__(
         self, L: int, R: int, d: int, n: int, pi: float, *, loss: str = "logistic",
-        false_alarms: float = 0.05, share: float | None = None,
+        false_alarms: float = 0.05, share: float | None = None, balanced: bool | None = None,
     ) -> None:  # fmt: skip
         self.L, self.R, self.n, self.pi, self.alpha, self.loss = L, R, n, pi, n / d, loss
         self.rate, self.false_alarms = calibrated_rate(pi, loss), false_alarms
-        self.shares = [float(expit(0.3 * k)) for k in range(-13, 14)]
-        if share is not None:
-            self.shares = [share]
-        sharpest = round(4 * math.log2(2 * math.sqrt(2 * math.log(L)) + 2))
-        self.low, self.high = (0, -8, -12), (len(self.shares) - 1, sharpest, 4)
-        self.last: OrderParameters | None = None  # where the next search for a saddle starts
-        self._laws = lru_cache(maxsize=4096)(self._law)
-        self._errors = lru_cache(maxsize=None)(self._error)
+        self.balanced, self.silent = balanced, math.log(min(pi, 1 - pi))
+        self.shares = SHARES if share is None else (float(logit(share)),) * 2
+        self.sharpest = math.log2(2 * math.sqrt(2 * math.log(L)) + 2)
+        self.cosine = lru_cache(maxsize=4096)(self._cosine)
 
     def model(self, theta: float) -> SparseTokens:
         return SparseTokens(self.L, self.R, theta, self.pi)
 
-    def cosine(self, theta: float, alpha0: float) -> float:
+    def _cosine(self, theta: float, alpha0: float, balanced: bool = False) -> float:
         """s_q at the calibrated rate; a query that points away is of no use and counts as 0."""
         limit = predict_alignment(
-            self.model(theta), alpha0, loss=self.loss, lr_w=RATE_W, lr_b=self.rate
-        )
+            self.model(theta), alpha0, loss=self.loss, lr_w=RATE_W, lr_b=self.rate,
+            balanced=balanced,
+        )  # fmt: skip
         return max(limit.query_cos, 0)
 
-    def _law(self, theta: float, temperature: float, cos: float) -> FeatureLaw:
-        return attention(self.model(theta), temperature=temperature, cos=cos, **COARSE)
+    def helped(self, theta: float) -> bool:
+        """Whether the steps are balanced: where that raises the cosine, all data for the query."""
+        if self.balanced is not None:
+            return self.balanced
+        plain, equal = (self.cosine(theta, self.alpha, balanced) for balanced in (False, True))
+        return equal > HELPS * plain
 
-    def _error(self, theta: float, place: Place, reused: bool) -> float:
-        """log of the error on few nodes; with `reused` as if all data were fresh for both."""
-        share = 1.0 if reused else self.shares[place[0]]
-        law = self._laws(theta, _sharpness(place[1]), self.cosine(theta, share * self.alpha))
-        alpha = self.alpha if reused else (1 - share) * self.alpha
-        for start in (self.last, None) if self.last else (None,):
-            o = order_parameters(law, alpha, _ridge(place[2]), loss=self.loss, start=start)
-            if o.residual < TOLERANCE and o.rest > 0 and o.zeta > 0:
-                self.last = o
-                error = self.shaken(predicted_scores(law, o), 1.0 if reused else 1 - share)
-                return max(math.log(max(error, 1e-300)), NOTHING)
-        return math.inf
+    def start(self, theta: float) -> Array:
+        """Recipes of a thousand random settings, by least squares; off by about 0.7 each."""
+        length, needles = math.log(self.L), math.log(self.R)
+        height = math.log(theta / math.sqrt(2 * length))
+        share = -0.9 + 0.55 * length - 0.9 * needles - 0.5 * height
+        sharp = -0.5 + 0.3 * length - 0.55 * needles + 1.1 * height
+        return np.clip(
+            [share, sharp, -2.2 - 0.3 * needles],
+            [self.shares[0], DULLEST, RIDGES[0]],
+            [self.shares[1], self.sharpest, RIDGES[1]],
+        )
+
+    def chance(self, part: float) -> float:
+        """The standard deviation of b when a part of the n bags fits it."""
+        spread = math.sqrt(self.pi * (1 - self.pi) / (part * self.n))
+        return spread * (2 if self.loss == "square" else 1 / (self.pi * (1 - self.pi)))
 
     def shaken(self, scores: Scores, part: float) -> float:
-        """The error, averaged over the chance of b when a part of the n bags fits it."""
-        chance = math.sqrt(self.pi * (1 - self.pi) / (part * self.n))
-        chance *= 2 if self.loss == "square" else 1 / (self.pi * (1 - self.pi))
+        """The error, averaged over the chance of b."""
         y, mean, sd, weight = scores
+        chance = self.chance(part)
         return sum(float(weight @ ndtr(-y * (mean + b) / sd)) for b in (chance, -chance)) / 2
 
-    def start(self) -> Place:
-        wanted = 0.65 if self.L > 50 else 0.4
-        nearest = min(range(len(self.shares)), key=lambda k: abs(self.shares[k] - wanted))
-        return nearest, 5, -6
-
     def quick_error(self, theta: float) -> float:
-        """The error at a recipe that is never far off."""
-        return math.exp(self._errors(theta, self.start(), False))
+        """The error at an untuned recipe: sharpness 2.4, ridge 0.03, share 0.65 (or 0.4)."""
+        share = np.clip(logit(0.65 if self.L > 50 else 0.4), *self.shares)
+        return math.exp(_Search(self, theta, False)(np.array([share, 1.25, -1.5]))[0])
 
-    def split(self, theta: float, near: Recipe | None = None) -> Recipe:
-        """The best share, sharpness and ridge, from those at a θ nearby."""
-        start, strides = (near.place, (2, 1)) if near else (self.start(), (4, 2, 1))
-        place = descend(
-            lambda p: self._errors(theta, p, False), start, self.low, self.high, strides
-        )
-        share, T, ridge = self.shares[place[0]], _sharpness(place[1]), _ridge(place[2])
-        cos = self.cosine(theta, share * self.alpha)
+    def split(self, theta: float) -> Recipe:
+        """The best share, sharpness and ridge."""
+        search, start = _Search(self, theta, False), self.start(theta)
+        sharp = (start[0] + 0.5, (start[1] + self.sharpest) / 2, -0.2)
+        low, high = (self.shares[0], DULLEST, RIDGES[0]), (self.shares[1], self.sharpest, RIDGES[1])
+        place = search.lowest((start, sharp), low, high)
+        share, T, ridge = float(expit(place[0])), float(2.0 ** place[1]), float(10.0 ** place[2])
+        cos = self.cosine(theta, share * self.alpha, search.balanced)
         law = attention(self.model(theta), temperature=T, cos=cos, **FINE)
-        o = order_parameters(law, (1 - share) * self.alpha, ridge, loss=self.loss)
-        return Recipe(*self.judged(law, o), share, T, ridge, cos, place)
+        o = order_parameters(
+            law, (1 - share) * self.alpha, ridge, loss=self.loss, start=search.near()
+        )
+        return Recipe(*self.judged(law, o), share, T, ridge, cos, search.balanced)
 
     def judged(self, law: FeatureLaw, o: OrderParameters) -> Judged:
         return judge(predicted_scores(law, o), self.false_alarms)
@@ -174,45 +151,115 @@ class Tuner:
     def twice(self, theta: float, near: Recipe) -> Recipe | None:
         """All data for the query and again for the readout; None where theory or data are missing.
 
-        Sharpness and ridge are first chosen as if the readout saw fresh data, then the ridge again
-        among three.
+        Sharpness and ridge are first chosen as if the readout saw fresh data, then the ridge again.
         """
         if self.L > LARGEST_REUSE:
             return None
-        low, high = (0, *self.low[1:]), (0, *self.high[1:])
-        start = (0, *near.place[1:])
-        place = descend(lambda p: self._errors(theta, p, True), start, low, high, (2, 1))
-        T = _sharpness(place[1])
-        ridges = [_ridge(place[2] + k) for k in (-2, 0, 2)]
+        search = _Search(self, theta, True)
+        start = (0.0, math.log2(near.temperature), math.log10(near.ridge))
+        starts = (start, (0.0, (start[1] + self.sharpest) / 2, -0.2))
+        low, high = (0.0, DULLEST, RIDGES[0]), (0.0, self.sharpest, RIDGES[1])
+        place = search.lowest(starts, low, high)
+        T = float(2.0 ** place[1])
         try:
-            path = reuse_path(
-                self.model(theta), self.alpha, ridges, temperature=T, loss=self.loss,
-                lr_w=RATE_W, lr_b=self.rate, resolution=192, bits=12,
+            found = retune(
+                self.model(theta), self.alpha, 10.0 ** place[2], temperature=T, loss=self.loss,
+                lr_w=RATE_W, lr_b=self.rate, balanced=search.balanced, chance=self.chance(1.0),
+                resolution=192, bits=12, start=search.near(),
             )  # fmt: skip
         except ConvergenceError:
             return None
-        good = [
-            (self.shaken(scores, 1.0), ridge, readout.test_error, judge(scores, self.false_alarms))
-            for ridge, (readout, scores) in zip(ridges, path, strict=True)
-            if readout.converged
-        ]
-        if not good:
-            return None
-        _, ridge, error, judged = min(good)
-        cos = self.cosine(theta, self.alpha)
-        return Recipe(error, judged.auc, judged.recall, 1.0, T, ridge, cos, place)
+        judged = judge(found.scores, self.false_alarms)._replace(error=found.readout.test_error)
+        cos = self.cosine(theta, self.alpha, search.balanced)
+        return Recipe(*judged, 1.0, T, found.ridge, cos, search.balanced)
 
     def average(self, theta: float) -> Recipe:
         """Mean pooling with all data for its readout, at the best ridge."""
-        law = pooled(self.model(theta))
+        law, chance = pooled(self.model(theta)), self.chance(1.0)
+        last: list[Any] = [None]
 
-        def value(place: Place) -> float:
-            ridge = _ridge(place[0]) / self.L
-            o = order_parameters(law, self.alpha, ridge, loss=self.loss)
-            return math.log(max(self.shaken(predicted_scores(law, o), 1.0), 1e-300))
+        def value(place: Array) -> tuple[float, Array]:
+            ridge = 10.0 ** place[0] / self.L
+            found = sloped(law, self.alpha, ridge, chance=chance, loss=self.loss, start=last[0])
+            return _logarithm(found, last, lambda at: [at.ridge])
 
-        cached = lru_cache(maxsize=None)(value)
-        (place,) = descend(cached, (0,), (-12,), (12,), (4, 2, 1))
-        ridge = _ridge(place) / self.L
+        place = lowest(value, ((-0.5,), (1.0,), (-2.0,)), (-3.0,), (3.0,), self.silent + PLAIN)
+        ridge = float(10.0 ** place[0]) / self.L
         o = order_parameters(law, self.alpha, ridge, loss=self.loss)
         return Recipe(*self.judged(law, o), 0.0, 0.0, ridge, 0.0)
+
+
+def _logarithm(
+    found: Sloped | None, last: list[Any], slopes: Callable[[Sloped], list[float]]
+) -> tuple[float, Array]:
+    """Value and slopes of the log of an error from `LEAST` on; `last` keeps the saddle point."""
+    if found is None:
+        return math.inf, np.zeros(1)
+    last[0] = found.x
+    if found.error <= LEAST:
+        return math.log(LEAST), np.zeros(len(slopes(found)))
+    return math.log(found.error), np.array(slopes(found)) / found.error
+
+
+class _Search:
+    """log of the error on few nodes, and its slopes; `reused` as if all data were fresh for both.
+
+    The saddle point of one look starts the next. Points of the law stay in the cells of the first
+    look, so that the error is smooth; `settled` says whether these cells still fit, or renews them.
+    """
+
+    def __init__(self, tuner: Tuner, theta: float, reused: bool) -> None:
+        self.tuner, self.theta, self.reused = tuner, theta, reused
+        self.balanced = tuner.helped(theta)
+        self.last: list[Any] = [None]
+        self.law: Any = None
+        self.at = np.zeros(3)
+
+    def settled(self, place: Array) -> bool:
+        """Whether the place is near that of the cells; otherwise the next look makes new ones."""
+        near = bool(np.abs(place - self.at)[:2].max() < FAR)
+        self.law = self.law if near else None
+        return near
+
+    def near(self) -> OrderParameters | None:
+        """The last saddle point met."""
+        return None if self.last[0] is None else OrderParameters(*self.last[0].tolist())
+
+    def lowest(self, starts: Any, low: Any, high: Any) -> Array:
+        """The best place; once more from there if it is far from where the cells were made."""
+        place = lowest(self, starts, low, high, self.tuner.silent + HALF)
+        for _ in range(2):
+            if self.settled(place):
+                break
+            place = lowest(self, (place,), low, high, math.inf)
+        return place
+
+    def __call__(self, place: Array) -> tuple[float, Array]:
+        tuner, T, ridge = self.tuner, 2.0 ** place[1], 10.0 ** place[2]
+        share = 1.0 if self.reused else float(expit(place[0]))
+        part = 1.0 if self.reused else 1 - share
+        cos = self.cosine(place[0])
+        if self.law is None:
+            self.at = place
+            self.law = attention(tuner.model(self.theta), temperature=T, cos=cos, **COARSE)
+        law = self.law.beside(T, cos)
+        beside = [law.beside(T * 2**NEARBY, cos)]
+        if not self.reused:
+            beside.append(law.beside(T, self.cosine(place[0] + NEARBY)))
+        chance = tuner.chance(part)
+        found = sloped(
+            law, part * tuner.alpha, ridge, chance=chance, loss=tuner.loss, beside=beside,
+            start=self.last[0],
+        )  # fmt: skip
+
+        def slopes(at: Sloped) -> list[float]:
+            across = 0.0
+            if not self.reused:
+                across = at.laws[1] / NEARBY + share * (chance * at.chance / 2 - at.alpha)
+            return [across, at.laws[0] / NEARBY, at.ridge]
+
+        return _logarithm(found, self.last, slopes)
+
+    def cosine(self, logit_share: float) -> float:
+        share = 1.0 if self.reused else float(expit(logit_share))
+        return self.tuner.cosine(self.theta, share * self.tuner.alpha, self.balanced)

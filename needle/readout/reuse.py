@@ -47,15 +47,23 @@ class Reused(Readout):
     along: float = 0.0
 
 
-def _solve(
-    seen: Seen, frame: Plane, fresh: FeatureLaw, near: OrderParameters, alpha: float, lam: float,
-    loss: str,
-) -> Reused:  # fmt: skip
-    """The readout trained on `seen` and tested on the law `fresh`, from the solution `near` it."""
+def _start(frame: Plane, fresh: FeatureLaw, near: OrderParameters) -> Array:
+    """The solution of fresh samples in the frame of seen ones."""
     rest = frame.signal - fresh.cos * frame.query
     plane = near.nu * frame.query + near.kappa * rest / max(float(np.linalg.norm(rest)), 1e-12)
-    start = np.array([*plane, near.rest, near.bias, near.zeta, 0.0, 0.0])
+    return np.array([*plane, near.rest, near.bias, near.zeta, 0.0, 0.0])
+
+
+def _solve(
+    seen: Seen, frame: Plane, fresh: FeatureLaw, near: OrderParameters, alpha: float, lam: float,
+    loss: str, start: Array | None = None,
+) -> Reused:  # fmt: skip
+    """The readout trained on `seen` and tested on the law `fresh`, from the solution `near` it.
+
+    `start` is a stationary point of `seen` nearby, if one is known.
+    """
     kind = get_loss(loss, SMOOTH)
+    start = _start(frame, fresh, near) if start is None else start
     x, residual, iterations = newton(seen, alpha, lam, kind, start)
     u = equations(seen, alpha, lam, kind, x)[2]
     signal, along, square = x[:3] @ frame.signal, x[:3] @ frame.query, x[:4] @ x[:4]

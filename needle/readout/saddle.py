@@ -129,6 +129,18 @@ class LogisticSaddle(Saddle):
         return float(self.problem.weight @ np.einsum("nk,nk->n", weight, loss))
 
 
+class SquareSaddle(Saddle):
+    """The square loss: E M = ½((1 − m)² + s²)/(1 + χr²), for slopes; `_square` has its solution."""
+
+    def envelope(self, x: Array) -> tuple[Array, Array]:
+        mean, s, chi = self.problem.cavity(x)
+        gap, w = 1 - mean, self.problem.weight / (1 + chi)
+        first = w * np.array([-gap, s, -(gap**2 + s**2) / 2 / (1 + chi)])
+        mx, sx, xx = w / (1 + chi) * np.array([gap, -s, (gap**2 + s**2) / (1 + chi)])
+        none = np.zeros_like(w)
+        return first, np.array([[w, none, mx], [none, w, sx], [mx, sx, xx]])
+
+
 class HingeSaddle(Saddle):
     """The hinge loss, in closed form; its kink rounded over a width `rounding`.
 
@@ -251,6 +263,23 @@ def _hinge(problem: Problem) -> tuple[Array, float, float, int]:
             return x, float(q.weight @ np.maximum(1 - q.y * side, 0)), 0.0, total
         last, done = size, width
         width = 0.0 if width < 1e-3 * size else width * ratio
+
+
+QUICK = 2.2  # spacing of the points in G in a search
+
+
+def settle(problem: Problem, loss: str, start: Array | None = None) -> tuple[Array, Saddle] | None:
+    """The saddle point to about 10⁻³, for a search, and the equations there; None without end."""
+    x = start
+    if loss == "square" or x is None:
+        x, value = _square(problem if loss == "square" else problem.with_ridge(4 * problem.lam))
+        if np.isnan(value) or not (np.isfinite(x).all() and x[4] > 0):
+            return None
+    if loss == "square":
+        return x, SquareSaddle(problem)
+    logistic = LogisticSaddle(problem, QUICK if len(problem.y) > 8 else 0.25)
+    x, residual, _ = _newton(logistic, x if start is not None else x * [2, 2, 2, 2, 0.5], 0.02)
+    return (x, logistic) if residual < 0.02 and x[2] > 0 and x[4] > 0 else None
 
 
 def solve(

@@ -71,11 +71,13 @@ def training_law(
     *,
     temperature: float,
     seen: bool = True,
+    balanced: bool = False,
+    bits: int = _POINTS,
     **steps: Unpack[StepOptions],
 ) -> tuple[Seen, Plane]:
     """The law of the features on samples that the two steps have seen, or on fresh ones.
 
-    2¹³ Sobol points a class in the 2L + 1 Gaussians of a sample (fewer where L > 128).
+    2^bits Sobol points a class in the 2L + 1 Gaussians of a sample (fewer where L > 128).
 
     Examples
     --------
@@ -91,7 +93,7 @@ def training_law(
     L, R, theta = model.L, model.R, model.theta
     if L > _LONGEST:
         raise ValueError(f"L = {L} is not allowed: here L must be at most {_LONGEST}")
-    rule = step_rule(**steps)
+    rule = step_rule(**steps, balanced=model.pi if check_flag("balanced", balanced) else None)
     get_loss(rule.loss, SMOOTH)
     limit = alignment_of(model, alpha, rule)
     gradient, pull = rule.gradient, rule.start
@@ -111,7 +113,7 @@ def training_law(
     own = np.array([0.0, 1 / across, -signal[2] * limit.signal / limit.noise**2]) / (alpha * L)
     own *= float(seen)
 
-    parts, points = [], min(_POINTS, int(math.log2(_ENTRIES / L)) - 1)
+    parts, points = [], min(bits, int(math.log2(_ENTRIES / L)) - 1)
     v = np.arange(L) < R
     for y in share:
         g = _normals(2 * L + 1, y, points)

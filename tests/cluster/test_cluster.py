@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from needle.bags.reporting import report
 from needle.trials.grid import Sweep, SweepError, SweepWarning, sweep
 from needle.trials.store import contents
 
@@ -127,6 +128,26 @@ def test_a_killed_worker_costs_time_only(client) -> None:
         warnings.simplefilter("ignore", SweepWarning)
         same(sweep(draw, **OPTIONS, executor=client.get_executor(pure=False)))
     assert not Path(f"/proc/{pid}").exists() or not Path("/proc").exists()
+    client.wait_for_workers(2)
+
+
+def test_a_report_on_a_cluster_is_the_same_and_loses_nothing_with_a_worker(client) -> None:
+    rng = np.random.default_rng(0)
+    tokens, y = rng.normal(size=(60, 6, 5)), np.resize([1, -1], 60)
+    tokens[y > 0, 0, 0] += 4
+    plain = report(tokens, y)
+    pid = next(iter(client.run(os.getpid).values()))
+    threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SweepWarning)
+        found = report(tokens, y, executor=client.get_executor(pure=False))
+    assert not Path(f"/proc/{pid}").exists() or not Path("/proc").exists()
+    for name, one in plain.measured.items():
+        other = found.measured[name]
+        assert (one.auc, one.error, one.interval) == (other.auc, other.error, other.interval)
+    assert found.signal == plain.signal and found.needles == plain.needles
+    assert found.differences == plain.differences and found.advice == plain.advice
+    np.testing.assert_array_equal(found.model.scorer_.query, plain.model.scorer_.query)
     client.wait_for_workers(2)
 
 

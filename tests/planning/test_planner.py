@@ -11,8 +11,9 @@ from needle import __main__ as command
 from needle.data.tokens import SparseTokens
 from needle.learning.limit import predict_learning
 from needle.planning import planner
-from needle.planning.answer import GROUPS, LEARNERS, advise, percent
+from needle.planning.answer import LEARNERS, advise
 from needle.planning.planner import plan
+from needle.planning.printed import GROUPS, percent
 from needle.planning.tuner import RATE_W, Recipe
 from needle.readout.fit import fit_readout
 from needle.steps.rates import calibrated_rate
@@ -73,7 +74,7 @@ def test_literal_tokens_follow_the_plan():
         rng = np.random.default_rng([d, k])
         X, y, _ = model.sample(3 * d, d, rng)
         rate = calibrated_rate(float(np.mean(y > 0)))
-        q = two_steps(X, y, lr_w=RATE_W, lr_b=rate).q
+        q = two_steps(X, y, lr_w=RATE_W, lr_b=rate, balanced=row.balanced).q
         q *= row.twice_temperature / np.linalg.norm(q)
 
         def features(X):
@@ -91,11 +92,22 @@ def test_literal_tokens_follow_the_plan():
         agree(stronger.twice, trials, sizes=sizes, claim="plan-on-tokens")
 
 
+def test_a_row_does_not_depend_on_the_other_strengths():
+    """The same numbers to the last digit, in whatever company and order a strength is asked for."""
+    [alone], company = plan(**SMALL, theta=4.0).rows, plan(**SMALL, theta=[4.4, 4.0, 3.1])
+    assert company.rows[1] == alone
+
+
+@pytest.mark.slow
+def test_what_is_needed_does_not_depend_on_the_strengths(made):
+    assert plan(**SMALL, theta=7.0).needed == made.needed
+
+
 @pytest.mark.slow
 def test_a_share_can_be_imposed():
     row = plan(**SMALL, theta=4.0, alpha_share=0.25).rows[0]
     free = plan(**SMALL, theta=4.0).rows[0]
-    assert row.share == 0.25
+    assert row.share == pytest.approx(0.25)
     assert row.attention >= free.attention * 0.995
 
 
@@ -107,7 +119,7 @@ def test_a_plain_case_has_no_warning_but_for_straws(made):
 
 @pytest.mark.slow
 def test_warnings_say_where_the_theory_is_strained():
-    wide = plan(L=2000, R=3, d=64, n=300, pi=0.05, theta=9.0)
+    wide = plan(L=2000, R=3, d=64, n=300, pi=0.05, theta=9.0, balanced=False)
     assert "L = 2000 is large against d = 64" in wide.warnings[0]
     assert "only about 15 positive bags" in wide.warnings[1]
     assert "bias rates as slow as 0.5" in wide.rows[0].warnings[0]
@@ -152,7 +164,7 @@ def test_it_prints_the_same_everywhere(made, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(made.as_dict()))
     assert asked == {
         **SMALL, "theta": [3.5, 4.5], "alpha_share": None, "loss": "logistic", "error": None,
-        "false_alarms": 0.05,
+        "false_alarms": 0.05, "verbose": True,
     }  # fmt: skip
     text, html = repr(made), made._repr_html_()
     assert max(map(len, text.splitlines())) <= 80

@@ -82,7 +82,7 @@ def heights(L: int) -> Heights:
 
 @lru_cache(maxsize=64)
 def _plan(L: int, R: int, d: int, n: int, pi: float, theta: tuple[float, ...]) -> Plan:
-    return plan(L=L, R=R, d=d, n=n, pi=pi, theta=theta)
+    return plan(L=L, R=R, d=d, n=n, pi=pi, theta=theta, balanced=False)
 
 
 def steps_capacity(L: int, R: int, pi: float, row: PlanRow) -> float:
