@@ -56,6 +56,7 @@ from needle.oracle.hops import (
     simulate_two_hops,
     two_hop_error,
 )
+from needle.oracle.keys import queries_error, sample_values, span_cosine2, value_cosine
 from needle.oracle.longest import longest_token_error
 from needle.oracle.recurrence import gated_weights, recurrence_error, softmax_gates
 from needle.oracle.separation import (
@@ -75,6 +76,7 @@ from needle.readout.capacity import (
 from needle.readout.contest import predict_contest, simulate_contest
 from needle.readout.crossing import crossing_law, predict_crossing, sharpness_law
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
+from needle.readout.heights import capture_height, two_height_sharpness, two_heights
 from needle.readout.lengths import best_sharpness, recipes, rescaled, sharpened, subsampled
 from needle.readout.limit import learning_curve, order_parameters, predict_readout
 from needle.readout.longbags import long_bag_error, long_bag_law, predict_long_bags
@@ -240,6 +242,13 @@ GOOD = {  # function: arguments that work
     judge: {"scores": SCORES, "false_alarms": 0.1},
     rescaled: {"temperature": 1.0, "L": 10, "new": 20, "rule": "log"},
     best_sharpness: {"model": MODEL, "new": 20, **HEAD, "intercept": "keep"},
+    capture_height: {"temperature": 1.0, "L": 10},
+    two_heights: {"model": MODEL, "new": 20, **HEAD, "sharpness": 1.0},
+    two_height_sharpness: {"model": MODEL, "new": 20, **HEAD},
+    value_cosine: {"L": 4, "theta_k": 2.0, "theta_v": 2.0, "alpha0": 1.0},
+    sample_values: {"L": 4, "theta_k": 2.0, "theta_v": 2.0, "n": 3, "d": 5, "rng": RNG},
+    span_cosine2: {"model": TINY, "directions": 2, "alpha": 1.0},
+    queries_error: {"L": 4, "theta": 2.0, "directions": 3, "queries": 2, "pi": 0.3},
     sharpened: {
         "model": MODEL, "new": 20, **HEAD, "intercept": "keep", "resolution": 24, "bits": 8
     },
@@ -331,6 +340,7 @@ OPTIONAL = [
     (detection_boundary, "tau"), (detection_exponent, "R"),
     *((f, "d") for f in (predict_learning, learning_thresholds, all_solutions, state_evolution)),
     (samples_for, "d"), (sharpened, "resolution"), (subsampled, "resolution"),
+    (two_heights, "sharpness"),
     (simulate_learning, "height"), (simulate_descent, "lean"),
     (predict_rounds_readout, "temperature"), (predict_descent, "bags"), (predict_descent, "d"),
     (predict_contest, "cos"), (predict_contest, "resolution"), (simulate_contest, "cos"),

@@ -18,6 +18,10 @@ from .hops import sample_hops as sample_hops
 from .hops import simulate_two_hops as simulate_two_hops
 from .hops import two_hop_error as two_hop_error
 from .hops import two_layers as two_layers
+from .keys import queries_error as queries_error
+from .keys import sample_values as sample_values
+from .keys import span_cosine2 as span_cosine2
+from .keys import value_cosine as value_cosine
 from .limit import critical_theta as critical_theta
 from .limit import predict_error as predict_error
 from .longest import longest_token_error as longest_token_error

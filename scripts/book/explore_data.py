@@ -34,12 +34,14 @@ from needle.learning.posterior import bayes_error, channel
 from needle.oracle.separation import critical_theta, oracle_error
 from needle.readout.capacity import _optimum as capacity_of
 from needle.readout.capacity import predict_capacity
+from needle.readout.transfer import INTERCEPTS
 from scripts.book import closure
 from scripts.book.explore_surfaces import averages, channels, how, steps
 from scripts.book.process import leave_with_parent
 from scripts.book.run_notebooks import ROOT, write
 from utils.explorers import FOLDER, specification
 from utils.explorers import exponents as by_height
+from utils.explorers import lengths as travel
 from utils.explorers.again import ALPHAS, DECAYS, FIELDS, course
 from utils.explorers.numbers import BUDGET
 from utils.explorers.onepass import RATES, SHARES, flow
@@ -78,6 +80,19 @@ def numbers() -> dict[str, Any]:
     surfaces = {"steps": steps().packed(), "average": averages().packed()}
     tables = {name: packed(values, "float32") for name, values in channels().items()}
     return {"surfaces": surfaces, "budget": BUDGET, "how": how(), **tables}
+
+
+def lengths() -> dict[str, Any]:
+    """Errors of every rule for the sharpness at every stop, and the best sharpness: as stored."""
+    sizes, strengths = slider("lengths", "L"), slider("lengths", "theta")
+    axes = sizes, strengths, travel.SHARES, travel.TIMES, INTERCEPTS
+    rows = [travel.at_stop(*stop) for stop in over(*axes)]
+    shape = [len(axis) for axis in axes]
+    errors = [[errors[rule] for rule in travel.RULES] for errors, _ in rows]
+    return {
+        "error": packed(np.reshape(errors, (*shape, len(travel.RULES))), "float32"),
+        "best": packed(np.reshape([best for _, best in rows], shape), "float32"),
+    }
 
 
 def over(*axes: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -228,6 +243,7 @@ TABLES: dict[str, Callable[..., dict[str, Any]]] = {
     "curves": curves,
     "capacity": capacity,
     "phase": phase,
+    "lengths": lengths,
     "descent": descent,
     "onepass": onepass,
     "exponents": exponents,
@@ -242,6 +258,7 @@ def key() -> str:
     results = ROOT / "experiments" / "results"
     files += [
         *sorted(results.glob("own_*.csv")),
+        results / "length_rules.csv",
         *sorted(results.glob("again-*.csv")),
         results / "finite_errors.csv",
     ]

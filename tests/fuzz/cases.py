@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import learners, oracles, readouts, steps
+from . import beyond, learners, oracles, readouts, steps
 from .case import Case
 
-CASES: list[Case] = [*steps.CASES, *oracles.CASES, *readouts.CASES, *learners.CASES]
+CASES: list[Case] = [*steps.CASES, *oracles.CASES, *readouts.CASES, *beyond.CASES, *learners.CASES]
 ELSEWHERE = {  # what takes data, objects or a generator alone, and where its edges are tried
     "NeedleClassifier": "tests/bags",
     "estimate": "tests/bags",

@@ -24,6 +24,7 @@ from tests.site.sliders import (
 from utils.explorers import bundle, values
 from utils.explorers.again import TIMES
 from utils.explorers.length import STRENGTHS as HEIGHT_STRENGTHS
+from utils.explorers.lengths import SHARES as TRAINED
 from utils.explorers.onepass import SAMPLES
 from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARES, SHARPNESSES
 
@@ -76,6 +77,7 @@ PROMISED = {
     "curves": (24, {}, 0.03),
     "capacity": (72, {}, 1e-3),
     "phase": (60, {}, 1e-4),
+    "lengths": (17, {}, 1e-6),
     "descent": (60, {}, 1e-4),
     "onepass": (60, {}, 1e-4),
     "exponents": (200, {}, 1e-6),
@@ -127,6 +129,7 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
     "capacity": {"attention": ("by_cosine", COSINES), "attention'": ("by_sharpness", SHARPNESSES)},
     "phase": {"one round": ("map", np.linspace(0, 1, 101))},
+    "lengths": {"no change": ("none", TRAINED), "best possible": ("best", TRAINED)},
     "descent": {"new bags": ("test", TIMES)},
     "onepass": {"query": ("query", SAMPLES), "new bags": ("test", SAMPLES)},
     "exponents": {"straws' weight": ("weight", LOW), "its spread": ("spread", LOW)},

@@ -31,6 +31,7 @@ from .again import EXPLORER as AGAIN
 from .base import Explorer, Slider, integers, stops, uniform
 from .exponents import EXPLORER as EXPONENTS
 from .length import EXPLORER as LENGTH
+from .lengths import EXPLORER as LENGTHS
 from .numbers import EXPLORER as NUMBERS
 from .onepass import EXPLORER as ONE_PASS
 
@@ -283,6 +284,7 @@ EXPLORERS: dict[str, Explorer] = {
         start={"L": 1000, "theta": 6.0, "pi": 0.5, "alpha": 0.68},
         values=phase,
     ),
+    "lengths": LENGTHS,
     "descent": AGAIN,
     "onepass": ONE_PASS,
     "exponents": EXPONENTS,
