@@ -129,7 +129,7 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
     "steps": {"query": ("query", ALPHAS), "readout": ("readout", ALPHAS)},
     "capacity": {"attention": ("by_cosine", COSINES), "attention'": ("by_sharpness", SHARPNESSES)},
     "phase": {"one round": ("map", np.linspace(0, 1, 101))},
-    "lengths": {"no change": ("none", TRAINED), "best possible": ("best", TRAINED)},
+    "lengths": {"no change": ("none", TRAINED), "best found": ("best", TRAINED)},
     "descent": {"new bags": ("test", TIMES)},
     "onepass": {"query": ("query", SAMPLES), "new bags": ("test", SAMPLES)},
     "exponents": {"straws' weight": ("weight", LOW), "its spread": ("spread", LOW)},

@@ -128,7 +128,7 @@ FIRST = """() => {
     return all.length ? all[0].getBoundingClientRect().top + scrollY : Infinity;
 }"""
 SCREENS = 1.5  # until something is to be seen, or to be moved
-LATE = {1280: "12 13", 380: "09 11 12 13"}
+LATE = {1280: "12 13", 380: "11 12 13"}
 
 
 MESSAGE = re.compile(r'<strong>Figure [^<]*</strong>\s*<strong class="message">')

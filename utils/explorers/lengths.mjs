@@ -33,7 +33,7 @@ export const compute = ({ L, theta, share, times, how }, { error, best }) => {
   };
 };
 
-const NAMES = { none: "no change", root: "root of the logarithm", log: "logarithm", yarn: "YaRN", llama4: "Llama 4", capture: "height of capture", best: "best possible" };
+const NAMES = { none: "no change", root: "root of the logarithm", log: "logarithm", yarn: "YaRN", llama4: "Llama 4", capture: "height of capture", best: "best found" };
 const COLORS = { none: "noise", root: "pooled", log: "vectorized", yarn: "elementwise", llama4: "message", capture: "attention", best: "bayes" };
 
 export const render = explorer({
