@@ -47,9 +47,30 @@ def setting(stream: int, number: int) -> dict[str, Any]:
     return {**chosen, "d": d, "n": n, "theta": strength(height, w).tolist()}
 
 
+def usual(number: int) -> dict[str, Any]:
+    """One needle in half of the bags, each length with two budgets.
+
+    Many readers begin there, and random settings have an edge there.
+    """
+    L, alpha = TOKENS[number % len(TOKENS)], (1.0, 5.0)[number // len(TOKENS)]
+    w = np.linspace(-0.9, 0.9, STRENGTHS) + 0.05 * (-1) ** number
+    n, d = round(1000 * alpha), 1000
+    theta = strength(edge(L, 1, 0.5, n / d), w).tolist()
+    return {"L": L, "R": 1, "pi": 0.5, "d": d, "n": n, "theta": theta}
+
+
 def own_plans(stream: int, number: int, rng: np.random.Generator) -> dict[str, float]:
     """The rows of one plan, and the capacity behind the better of its two queries."""
-    chosen = setting(stream, number)
+    return planned(setting(stream, number))
+
+
+def own_usual(number: int, rng: np.random.Generator) -> dict[str, float]:
+    """The same at the usual settings."""
+    return planned(usual(number))
+
+
+def planned(chosen: dict[str, Any]) -> dict[str, float]:
+    """The rows of one plan as numbers."""
     found = {name: float(chosen[name]) for name in ("L", "R", "pi", "d", "n")}
     for k, row in enumerate(plan(**chosen).rows):
         numbers = {

@@ -79,7 +79,8 @@ def lifted(error: Any, silent: Any) -> Array:
 def plans() -> dict[str, Array]:
     """All rows of the stored plans as columns; `plan` says which belong together."""
     rows = []
-    for number, found in enumerate(stored("own_plans").estimates):
+    made = [*stored("own_plans").estimates, *stored("own_usual").estimates]
+    for number, found in enumerate(made):
         setting = {key: float(found[key]) for key in ("L", "R", "pi", "d", "n")}
         keys = {key.partition("/")[0] for key in found if "/" in key}
         for k in range(sum(key.startswith("theta/") for key in found)):

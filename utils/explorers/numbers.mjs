@@ -121,7 +121,8 @@ const plain = (delta, alpha, pi) => {
 const learners = (p, alpha, data) => {
   const { L, R, pi } = p, silent = Math.min(pi, 1 - pi), height = edge(p, alpha);
   const best = learner(p, alpha, data), share = (v) => silent / (1 + Math.exp(v));
-  const behind = (theta, v) => share(lifted(best.along(theta * cosine({ ...p, theta }, alpha)), silent) + v);
+  // no better than the best rule along this query, nor than the best learner: surfaces do not know
+  const behind = (theta, v, { error, hard }) => Math.max(hard ? 0 : error, share(lifted(best.along(theta * cosine({ ...p, theta }, alpha)), silent) + v));
   return (theta) => {
     const w = placeOf(height, theta), inside = Math.abs(w) <= 1.02;
     const known = best.at(theta), delta = (theta * R) / Math.sqrt(L);
@@ -133,8 +134,8 @@ const learners = (p, alpha, data) => {
     const used = 1 / (1 + Math.exp(-part)), query = { ...p, theta, lr_w: RATE_W, lr_b: calibrated(pi) };
     return {
       inside, pooled, best: known,
-      split: { error: behind(theta, split), auc: ndtr(auc), share: used, T: Math.exp(T), ridge: Math.exp(ridge), cos: Math.max(0, predict(query, used * alpha).query_cos) },
-      twice: { error: behind(theta, twice), auc: ndtr(auc), share: 1, T: Math.exp(twiceT), ridge: Math.exp(twiceRidge), cos: Math.max(0, predict(query, alpha).query_cos) },
+      split: { error: behind(theta, split, known), auc: ndtr(auc), share: used, T: Math.exp(T), ridge: Math.exp(ridge), cos: Math.max(0, predict(query, used * alpha).query_cos) },
+      twice: { error: behind(theta, twice, known), auc: ndtr(auc), share: 1, T: Math.exp(twiceT), ridge: Math.exp(twiceRidge), cos: Math.max(0, predict(query, alpha).query_cos) },
     };
   };
 };
@@ -145,12 +146,13 @@ export const compute = (p, data) => {
   const { L, pi, n, d, theta } = p, alpha = n / d, silent = Math.min(pi, 1 - pi), height = edge(p, alpha);
   const strengths = CURVE.map((w) => placed(height, w));
   const known = { strengths, cosine: cosine(p, alpha), choice: null, recipe: null, warnings: [] };
-  const separable = averaged(p);
-  if (alpha < data.budget[0] * 0.999 || alpha > data.budget[1] * 1.001) {
+  const separable = averaged(p), tabled = TOKENS.includes(p.L) && NEEDLES.includes(p.R); // nothing is read beyond the tables
+  if (!tabled || alpha < data.budget[0] * 0.999 || alpha > data.budget[1] * 1.001) {
     const none = strengths.map(() => null), nobody = { pooled: null, split: null, twice: null, steps: null, best: null };
     return {
       ...known, pooled: none, steps: none, best: none, here: nobody, capacity: { pooled: separable, steps: null },
-      advice: `No plan is stored for ${show(alpha)} bags per dimension, only from ${data.budget[0]} to ${data.budget[1]}: change n or d, or ask a kernel.`,
+      advice: tabled ? `No plan is stored for ${show(alpha)} bags per dimension, only from ${data.budget[0]} to ${data.budget[1]}: change n or d, or ask a kernel.`
+        : `No plan is stored for bags of ${show(p.L)} tokens with ${show(p.R)} needles: ask a kernel.`,
       how: "Cosine and the capacity of averages: exact, computed in your browser.",
     };
   }
