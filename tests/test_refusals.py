@@ -417,6 +417,7 @@ INNER = {
         "get_loss",
     ),  # get_loss speaks of the `loss` of its callers
     *("log_excess", "moved_by_accident", "with_accidents"),
+    *("dials", "rules_at", "head_at", "trained_head", "best_of", "checked", "gains"),
 }
 
 

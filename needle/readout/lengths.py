@@ -185,8 +185,10 @@ def head_at(
     m = check_model(model)
     longer = SparseTokens(check_integer("new", new, max(m.R, 2)), m.R, m.theta, m.pi)
     T = check_real("temperature", temperature, 0, open_low=True)
+    cos, bits = check_real("cos", cos, -1, 1), check_integer("bits", bits, 1)
+    resolution = None if resolution is None else check_integer("resolution", resolution, 1)
     law = _law(m, T, cos, resolution, bits)
-    order, fine = _order(law, alpha, lam), alpha == math.inf
+    order, fine = _order(law, *_checked(alpha, lam)), alpha == math.inf
 
     def at(sharpness: float) -> Transfer:
         test = _law(longer, float(sharpness), cos, resolution, bits)
@@ -205,7 +207,15 @@ def trained_head(
     >>> round(trained_head(SparseTokens(100, 1, 6.0, 0.5), 1.37, 0.9, 4.0, 0.01).nu, 1)
     1.9
     """
-    return _order(_law(model, temperature, cos, 384, 12), alpha, lam)
+    T = check_real("temperature", temperature, 0, open_low=True)
+    law = _law(check_model(model), T, check_real("cos", cos, -1, 1), 384, 12)
+    return _order(law, *_checked(alpha, lam))
+
+
+def _checked(alpha: float, lam: float) -> tuple[float, float]:
+    """Before they are keys of what is kept."""
+    size = alpha if alpha == math.inf else check_real("alpha", alpha, 0, open_low=True)
+    return size, check_real("lam", lam, 0)
 
 
 @lru_cache(maxsize=16)

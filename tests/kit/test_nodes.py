@@ -10,10 +10,10 @@ from scipy.stats import qmc
 from needle.kit.nodes import (
     GRID,
     MASS,
-    _cells,
     _many_roots,
     _root,
     _truncated_moments,
+    cells,
     falling_normals,
     falling_sums,
     gaussian_nodes,
@@ -167,7 +167,7 @@ def test_merging_keeps_mass_mean_and_covariance(most):
 
 
 def cells_by_hand(place, weight, most):
-    """The rule of `_cells`, a cell after the other."""
+    """The rule of `cells`, a cell after the other."""
     cells = [list(range(len(weight)))]
     while True:
         cuts = []
@@ -193,13 +193,13 @@ def cells_by_hand(place, weight, most):
 def test_cells_are_those_cut_one_by_one(most):
     rng = np.random.default_rng(1)
     place, weight = np.exp(1.5 * rng.normal(size=(3, 300))), rng.random(300)
-    cell = _cells(place, weight, most)
+    cell = cells(place, weight, most)
     found = {frozenset(np.flatnonzero(cell == k)) for k in range(cell.max() + 1)}
     assert found == cells_by_hand(place, weight, most) and len(found) <= most
 
 
 def test_equal_points_are_one_cell():
-    assert not _cells(np.ones((3, 50)), np.ones(50), 10).any()
+    assert not cells(np.ones((3, 50)), np.ones(50), 10).any()
 
 
 def test_corners_and_the_scale_of_merging():

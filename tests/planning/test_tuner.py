@@ -125,22 +125,22 @@ def test_no_ridge_nearby_is_better_for_seen_samples():
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(0.002)
+@pytest.mark.false_alarm(4e-4)
 def test_balanced_steps_help_where_positives_are_rare():
-    """The query of balanced steps on tokens has the cosine of the recipe; 0.002 by 3.1 s.e."""
+    """The query of balanced steps on tokens has the cosine of the recipe, to 4.2 Student errors of 24."""
     desk = Tuner(50, 2, 200, 1600, 0.08)
     found, plain = desk.split(5.0), Tuner(50, 2, 200, 1600, 0.08, balanced=False).split(5.0)
     assert found.balanced and not plain.balanced and found.error < 0.9 * plain.error
     assert not Tuner(50, 2, 200, 1600, 0.6).split(5.0).balanced
     cosines = []
-    for seed in range(12):
+    for seed in range(24):
         X, y, _ = SparseTokens(50, 2, 5.0, 0.08).sample(
             round(found.share * 8 * 300), 300, np.random.default_rng(seed)
         )
         q = two_steps(X, y, lr_w=RATE_W, lr_b=desk.rate, balanced=True).q
         cosines.append(q[0] / np.linalg.norm(q))
     error = np.std(cosines, ddof=1) / np.sqrt(len(cosines))
-    assert abs(np.mean(cosines) - found.cosine) < 3.1 * error + 0.01
+    assert abs(np.mean(cosines) - found.cosine) < 4.2 * error + 0.01
     assert np.mean(cosines) > plain.cosine + 0.02
 
 

@@ -21,11 +21,11 @@ CASES = [
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(2e-4)
+@pytest.mark.false_alarm(9e-6)
 @pytest.mark.parametrize(("model", "alpha0", "options"), CASES)
 def test_the_spread_is_that_of_exact_draws(model, alpha0, options):
-    """Within four standard errors and 1 % for what 1/d adds; a variance a fifth larger is not."""
-    d, count, rng = 5000, 2500, np.random.default_rng(1)
+    """Within 4.6 standard errors and 1 % for what 1/d adds; a variance a fifth larger is not."""
+    d, count, rng = 5000, 3000, np.random.default_rng(1)
     draws = [simulate_alignment(model, d, alpha0, rng, **options) for _ in range(count)]
     theory = predict_spread(model, alpha0, **options)._asdict()
     for corruption in (1.0, 1.2):
@@ -35,7 +35,7 @@ def test_the_spread_is_that_of_exact_draws(model, alpha0, options):
             square, limit = d * (cosine - cosine.mean()) ** 2, corruption * predicted
             error = np.hypot(square.std() / count**0.5, 0.01 * limit)
             scores[name] = abs(square.mean() - limit) / error
-        assert (max(scores.values()) > 4) == (corruption > 1), scores
+        assert (max(scores.values()) > 4.6) == (corruption > 1), scores
 
 
 def test_without_signal_there_is_nothing_to_scatter_about():
