@@ -89,6 +89,7 @@ def joined(estimate: Estimated, theory: Any, name: str) -> Estimated:
 
 
 def is_named(value: Any) -> bool:
+    """Whether a reading has quantities with names, and is no number with a standard error."""
     if _measured(value):
         return False
     return isinstance(value, Mapping) or is_dataclass(value) or hasattr(value, "_asdict")
@@ -126,6 +127,7 @@ def numbers(value: Any, chosen: Iterable[str] | None = None) -> dict[str, float]
 
 
 def check_iterable(name: str, value: Any) -> None:
+    """Refuses what holds no readings."""
     if not np.iterable(value) or isinstance(value, str):
         raise ValueError(f"{name} = {value!r} is not allowed: {name} must be a sequence")
 

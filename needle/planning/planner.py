@@ -77,7 +77,7 @@ def plan(
     >>> [round(value, 2) for value in (row.pooled, row.attention, row.twice, row.best_possible)]
     [0.26, 0.03, 0.02, 0.02]
     >>> print(row.advice)
-    Use attention, all data twice: sharpness 4.0, ridge 0.18, error 0.024 (best possible 0.019).
+    Use attention, all data twice: sharpness 2.8, ridge 0.2, error 0.023 (best possible 0.019).
     """
     L, d = check_integer("L", L, 2), check_integer("d", d, 2)
     R, n = check_integer("R", R, 1, L), check_integer("n", n, 4)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from ..data.classifiers import attention
@@ -239,13 +239,14 @@ def best_of(at: Callable[[float], Transfer], temperature: float, new: int) -> fl
     >>> 2.2 < best_of(at, 1.37, 1600) < 2.4
     True
     """
-    error = lambda T: at(float(T)).test_error  # noqa: E731
+    error = lambda T: math.log(at(float(T)).test_error + 1e-300)  # noqa: E731
     high = max(1.2 * temperature, 1.3 * math.sqrt(2 * math.log(new)))
-    grid = np.linspace(0.5 * temperature, high, 12)
-    errors = np.array([error(T) for T in grid])
-    fine = np.linspace(grid[0], grid[-1], 600)
-    aimed = float(fine[np.argmin(CubicSpline(grid, np.log(errors + 1e-300))(fine))])
-    return min((aimed, float(grid[np.argmin(errors)])), key=error)
+    grid = np.linspace(0.5 * temperature, high, 24)
+    errors = [error(T) for T in grid]
+    k = int(np.argmin(errors))
+    ends = grid[max(k - 1, 0)], grid[min(k + 1, 23)]
+    aimed = float(minimize_scalar(error, bounds=ends, method="bounded", options={"maxiter": 8}).x)
+    return min((aimed, float(grid[k])), key=error)
 
 
 def recipes(

@@ -16,6 +16,7 @@ import numpy as np
 from ..data.tokens import SparseTokens, Tokens, check_model
 from ..kit.checks import check_choice, check_flag, check_integer, check_real, check_rng
 from ..kit.records import Alignment
+from ..kit.threads import in_one_thread
 from .rule import StepRule, block_length, mean_pulls, step_rule, take_steps
 
 Array = np.ndarray
@@ -122,6 +123,7 @@ def _limit(model: SparseTokens, rule: StepRule, inverse: float) -> _Limit:
     return _Limit(along, excess * first[1], (L - 1) * pulls.mean, across_power, noise_power)
 
 
+@in_one_thread
 def simulate_alignment(
     model: SparseTokens,
     d: int,

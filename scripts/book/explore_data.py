@@ -256,12 +256,8 @@ def key() -> str:
     """What the tables depend on: the modules behind this one, stored plans, the pins."""
     files = sorted(closure.files(f"import {__spec__.name}"))
     results = ROOT / "experiments" / "results"
-    files += [
-        *sorted(results.glob("own_*.csv")),
-        results / "length_rules.csv",
-        *sorted(results.glob("again-*.csv")),
-        results / "finite_errors.csv",
-    ]
+    for name in ("own_*", "length_rules", "again-*", "finite_errors"):
+        files += sorted(results.glob(f"{name}.csv"))
     files.append(ROOT / "locks" / "book.txt")
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 

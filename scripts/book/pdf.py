@@ -197,9 +197,11 @@ def joined(front: PdfReader, pieces: list[Piece], feet_of: Any, host: str) -> Pd
         page.merge_page(foot)
         page.compress_content_streams()
     for page, owner in zip(writer.pages, owners, strict=True):
-        for note in links(page):
+        for note in list(links(page)):
             target, identifier = lead(note, owner, by_name, host)
             if target is None:
+                if str(note.get("/A", {}).get("/URI", "")).startswith(host):  # slides: not on paper
+                    page["/Annots"].remove(note.indirect_reference)
                 continue
             place = target.places.get(identifier)
             top = place.top if place is not None else None

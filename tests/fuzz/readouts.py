@@ -112,6 +112,11 @@ def is_width(a: Arguments, found: float) -> None:
     assert 0 < found < math.inf
 
 
+def is_reused_width(a: Arguments, found: Any) -> None:
+    """Positive and finite, with a standard error."""
+    assert 0 < float(found) < math.inf
+
+
 def is_curve(a: Arguments, found: list[Any]) -> None:
     """Each point as a call of its own gives it."""
     one = needle.predict_readout(a["law"], a["alpha"], a["lam"], loss=a["loss"])
@@ -250,6 +255,17 @@ CASES = [
         is_rescaled,
     ),
     Case(needle.predict_capacity_width, {"law": LAW}, is_width, slow=True),
+    Case(
+        needle.predict_reused_capacity_width,
+        {
+            "model": Domain(EASY, (None, 3.0)),
+            "temperature": positive(0.3, 3.0),
+            "loss": LOSS,
+        },
+        is_reused_width,
+        {"draws": 60, "d": 40},
+        slow=True,
+    ),
     Case(
         needle.predict_reused_capacity,
         {

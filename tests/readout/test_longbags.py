@@ -78,7 +78,7 @@ def test_the_law_draws_what_its_points_say():
 
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-4)
-@pytest.mark.parametrize(("R", "theta", "T", "s"), [(1, 90.0, 0.5, 0.008), (20, 3.0, 0.6, 0.3)])
+@pytest.mark.parametrize(("R", "theta", "T", "s"), [(1, 90.0, 0.5, 0.012), (20, 3.0, 0.6, 0.3)])
 def test_capacity_of_bags_of_two_thousand_tokens(R, theta, T, s):
     """Certified data sets of features of 2000 tokens, two sizes extrapolated in 1/d."""
     model, rng = SparseTokens(2000, R, theta, 0.5), np.random.default_rng(3)

@@ -229,7 +229,7 @@ def test_every_cell_of_a_chapter_is_on_its_page_in_order(chapter: Path) -> None:
 def test_every_agreement_in_the_text_has_its_mark_and_its_card(chapter: Path) -> None:
     """All but those that follow no text, whose fold counts them."""
     page = soup(chapter)
-    cards = {card["id"]: card for card in page.select("[popover]")}
+    cards = {card["id"]: card for card in page.select(".card-of-check[popover]")}
     assert [b["popovertarget"] for b in page.select("button.check")] == list(cards)
     marked = {code.text for card in cards.values() for code in card.select(".claim code")}
     folded = {code.text for code in page.select("details.code details.agreement > summary > code")}

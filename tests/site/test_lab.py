@@ -125,9 +125,9 @@ def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) ->
     page.get_by_text("Run All Cells", exact=True).click()
     explorer = page.locator(".explorer-frame")
     explorer.first.wait_for(state="attached", timeout=1_200_000)
-    knob = page.locator('.explorer-frame input[name="theta"]')
+    knob = page.locator('.explorer-frame input[name="theta"]').first
     knob.scroll_into_view_if_needed()
-    sentence = page.locator(".explorer-sentence")
+    sentence = page.locator(".explorer-sentence").first
     before = sentence.inner_text()
     knob.focus()
     page.keyboard.press("ArrowRight")
@@ -137,7 +137,7 @@ def test_chapter_3_runs_and_its_explorer_answers(chromium: Any, address: str) ->
         timeout=1_200_000,
     )
     assert "strength 6.5" in sentence.inner_text()
-    assert "2000 simulated bags" in page.locator(".explorer-status").inner_text()
+    assert "2000 simulated bags" in page.locator(".explorer-status").first.inner_text()
     page.wait_for_function(
         "() => document.querySelectorAll('details.agreement').length > 3", timeout=1_200_000
     )

@@ -96,6 +96,12 @@ SQUEEZED = """() => [...document.images].filter(image => {
     const { width, height } = image.getBoundingClientRect();
     return width && Math.abs(width / height / (image.naturalWidth / image.naturalHeight) - 1) > .02;
 }).map(image => image.src)"""
+FIRST = """() => {
+    const all = document.querySelectorAll('article :is(figure.book-figure, [data-explorer])');
+    return all.length ? all[0].getBoundingClientRect().top + scrollY : Infinity;
+}"""
+SOON = 1.5 * 800  # a screen and a half, until something is to be seen, or to be moved
+NUMBERED = re.compile(r"chapters/\d")
 CLOSED = "details:not([open]) > :not(summary)"
 LETTERS = """() => {
     const pen = document.createElement('canvas').getContext('2d');
@@ -172,6 +178,10 @@ def test_lines_have_a_readable_length(wide: Any) -> None:
     assert wide.evaluate(LETTERS) <= 85
 
 
+def test_a_chapter_opens_with_a_picture(wide: Any) -> None:
+    assert not NUMBERED.match(wide.name) or wide.evaluate(FIRST) <= SOON
+
+
 def test_solutions_are_folded_until_asked_for(wide: Any) -> None:
     for solution in wide.locator("div.solution").all():
         cells = solution.locator("div.cell").first
@@ -219,6 +229,7 @@ def fits(phone: Any) -> None:
 
 
 def test_page_fits_a_telephone(upright: Any) -> None:
+    assert not NUMBERED.match(upright.name) or upright.evaluate(FIRST) <= SOON
     fits(upright)
 
 

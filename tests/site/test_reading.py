@@ -17,7 +17,7 @@ READ = """() => {
     const all = kind => [...article.querySelectorAll(kind)].filter(
         e => before(e) && e.checkVisibility());
     const words = all('p, li, figcaption, h2, h3')
-        .filter(e => !e.parentElement.closest('li, figcaption'))
+        .filter(e => !e.parentElement.closest('li, figcaption, .reading-path'))
         .reduce((sum, e) => sum + e.innerText.split(/\\s+/).filter(w => /\\w/.test(w)).length, 0);
     return [all('summary, .cell_input, .cell_output pre').length, words]; }"""
 MODE = "() => document.documentElement.dataset.read"
@@ -123,14 +123,6 @@ def test_paper_has_the_chosen_mode(chromium: Any, host: str) -> None:
         assert pages["reading"] < PAGES_OF_PAPER * pages["code"], pages
 
 
-FIRST = """() => {
-    const all = document.querySelectorAll('article :is(figure.book-figure, [data-explorer])');
-    return all.length ? all[0].getBoundingClientRect().top + scrollY : Infinity;
-}"""
-SCREENS = 1.5  # until something is to be seen, or to be moved
-LATE = {1280: "12 13", 380: "11 12 13"}
-
-
 MESSAGE = re.compile(r'<strong>Figure [^<]*</strong>\s*<strong class="message">')
 
 
@@ -145,28 +137,13 @@ def test_captions_say_first_what_there_is_to_see(site: Any) -> None:
             assert before.rfind('<details class="code"') > before.rfind("</details>")
 
 
-STILL = "08 10 11 12 13"  # chapters that have nothing to move yet
 WORDS = 4500  # before the exercises
-LONG = "05 11 13"  # chapters that are longer
+LONG = "13"  # a chapter that is longer
 NUMBERED = [name for name in CHAPTERS if name.split("/")[1][0].isdigit()]
 
 
 @pytest.mark.parametrize("name", NUMBERED)
 def test_a_chapter_has_something_to_move(site: Any, name: str) -> None:
-    """Before its exercises; some still owe it."""
+    """Before its exercises."""
     text = (site / f"{name}.html").read_text(encoding="utf-8").partition('id="exercises"')[0]
-    moves = "data-explorer=" in text
-    if not moves and name.split("/")[1][:2] in STILL.split():
-        pytest.xfail("nothing moves here")
-    assert moves
-
-
-@pytest.mark.parametrize("name", NUMBERED)
-@pytest.mark.parametrize("width", [1280, 380])
-def test_a_chapter_opens_with_a_picture(chromium: Any, host: str, name: str, width: int) -> None:
-    """Its first figure or explorer begins within a screen and a half; some still owe it."""
-    with opened(chromium, f"{host}/{name}.html", width=width, height=800) as page:
-        top = page.evaluate(FIRST)
-    if top > SCREENS * 800 and name.split("/")[1][:2] in LATE[width].split():
-        pytest.xfail(f"the first figure begins at {top:.0f} px")
-    assert top <= SCREENS * 800
+    assert "data-explorer=" in text

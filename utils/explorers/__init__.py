@@ -89,7 +89,7 @@ def modules(name: str) -> list[str]:
     """The files of a figure, each after those that it imports.
 
     >>> modules("capacity")
-    ['maths.mjs', 'axes.mjs', 'words.mjs', 'panel.mjs', 'frame.mjs', 'tables.mjs', 'capacity.mjs']
+    ['maths.mjs', 'axes.mjs', 'panel.mjs', 'frame.mjs', 'tables.mjs', 'capacity.mjs']
     """
     check_choice("name", name, EXPLORERS)
     found: list[str] = []

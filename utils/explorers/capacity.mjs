@@ -2,7 +2,7 @@
 import { along } from "./axes.mjs";
 import { explorer } from "./frame.mjs";
 import { index, tables } from "./tables.mjs";
-import { orNull, show } from "./words.mjs";
+import { orNull, show } from "./maths.mjs";
 
 const COSINES = [...Array(9).keys()].map((k) => k / 8);
 const SHARPNESSES = [0.5, 1, 2, 3, 5], STRENGTHS = [2, 3, 4, 5, 6], SHARES = [0.1, 0.3, 0.5];

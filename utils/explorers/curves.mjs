@@ -2,7 +2,7 @@
 import { explorer } from "./frame.mjs";
 import { geomspace, smooth } from "./maths.mjs";
 import { index, tables } from "./tables.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const MANY = [0.25, 0.5, 0.7, 1, 1.4, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 64];
 const BUDGETS = { pooled: MANY, vectorized: MANY, attention: [0.25, 0.5, 0.7, 1, 1.4, 2, 4, 8, 16, 64] };

@@ -2,7 +2,7 @@
 import { explorer } from "./frame.mjs";
 import { range } from "./maths.mjs";
 import { table } from "./tables.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const TIMES = [...range(37).map((k) => 2 + k / 2), 24, 30, 40, 60, 100, 150];
 const ALPHAS = [0.5, 1, 2, 4, 8];

@@ -2,7 +2,7 @@
 import { explorer } from "./frame.mjs";
 import { linspace, ndtr, range } from "./maths.mjs";
 import { index, tables } from "./tables.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const HEIGHTS = range(13);
 const TAUS = [0.5, 1, 1.5, 2, 3, 5, 8];

@@ -2,7 +2,7 @@
 import { explorer } from "./frame.mjs";
 import { linspace } from "./maths.mjs";
 import { index, tables } from "./tables.mjs";
-import { orNull, show } from "./words.mjs";
+import { orNull, show } from "./maths.mjs";
 
 const LENGTH = 1e6, RULES = ["softmax", "largest", "bayes"];
 const NEEDLES = [[1, 1], [2, 1], [10, 1], [0, 0.75], [0, 0.6]];

@@ -1,6 +1,6 @@
 // Figures whose curves a cell has computed at every stop of its sliders: see family.py.
 import { explorer } from "./frame.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 // What is drawn at these stops: the row of the tables that belongs to them.
 export const compute = (params, { x, rows, said, sliders }) => {

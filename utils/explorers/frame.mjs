@@ -2,7 +2,7 @@
 // `compute`, which gives in a browser what its Python function gives with a kernel, and `render`,
 // made by `explorer`.
 import { node, Panel, SVG } from "./panel.mjs";
-import { show } from "./words.mjs";
+import { show } from "./maths.mjs";
 
 const make = (name, attributes = {}, ...children) => {
   const made = document.createElement(name);

@@ -1,7 +1,7 @@
 // Chapter 7: strengths that four models need against the length, and how high a learned query lifts a needle.
 import { explorer } from "./frame.mjs";
 import { geomspace, ndtri } from "./maths.mjs";
-import { show } from "./words.mjs";
+import { show } from "./maths.mjs";
 
 const LENGTHS = geomspace(10, 1e9, 33), STRENGTHS = geomspace(1, 1000, 61);
 const wallOf = (L) => Math.sqrt(2 * Math.log(L));

@@ -2,7 +2,7 @@
 import { explorer } from "./frame.mjs";
 import { range } from "./maths.mjs";
 import { tables } from "./tables.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const SHARES = [0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.2], TIMES = [0.25, 4, 16, 64], STRENGTHS = [5, 6, 7], SIZES = [100, 1000];
 const RULES = ["none", "root", "log", "yarn", "llama4", "capture", "best"];

@@ -5,7 +5,7 @@ import { compute as errors, prepare as errorTables } from "./detection.mjs";
 import { linspace, ndtr, range } from "./maths.mjs";
 import { compute as sample } from "./needle.mjs";
 import { Panel } from "./panel.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const FIVE = 3.2897; // θ/√L at which averaging errs on 5 % of balanced bags: 2Φ⁻¹(0.95)
 const density = (x) => Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI);

@@ -1,7 +1,7 @@
 // Chapter 1: one positive sample, seen along ξ and through the softmax of a query.
 import { explorer } from "./frame.mjs";
 import { ndtri, range, uniform } from "./maths.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const PLACES = 1 << 20; // streams: noise along ξ, noise across, places of the needles
 

@@ -5,7 +5,7 @@ import { explorer } from "./frame.mjs";
 import { geomspace, linspace, ndtr, smooth } from "./maths.mjs";
 import { surface } from "./surface.mjs";
 import { tables } from "./tables.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const TOKENS = [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000], NEEDLES = [1, 2, 3, 5, 10];
 const CURVE = [-1, -0.6, -0.3, 0, 0.3, 0.6, 1], RATE_W = 0.05, LEAST = 1e-5, BEYOND = 1e6;

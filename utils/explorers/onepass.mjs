@@ -2,7 +2,7 @@
 import { explorer } from "./frame.mjs";
 import { range } from "./maths.mjs";
 import { table } from "./tables.mjs";
-import { percent, show } from "./words.mjs";
+import { percent, show } from "./maths.mjs";
 
 const SHARES = [0.1, 0.2, 0.35, 0.5], RATES = [0.3, 3, 24];
 const SAMPLES = [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 12];

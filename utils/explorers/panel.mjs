@@ -1,6 +1,6 @@
 // A panel: SVG with real text; axes, curves, and a cursor that reads them.
 import { along, ticksOf } from "./axes.mjs";
-import { show } from "./words.mjs";
+import { show } from "./maths.mjs";
 
 export const SVG = "http://www.w3.org/2000/svg";
 export const node = (name, attributes = {}, parent = null) => {

@@ -2,7 +2,7 @@
 import { explorer } from "./frame.mjs";
 import { linspace, range } from "./maths.mjs";
 import { tables } from "./tables.mjs";
-import { orNull, show } from "./words.mjs";
+import { orNull, show } from "./maths.mjs";
 
 const SIZES = [10, 30, 100, 300, 1000, 3000, 1e4, 1e5, 1e6], STRENGTHS = linspace(2, 12, 21);
 const GRID = linspace(0, 1, 101), ROUNDS = 60, STEP = 0.02;

@@ -2,7 +2,7 @@
 import { intercept, limit, predict } from "./alignment.mjs";
 import { explorer } from "./frame.mjs";
 import { geomspace, range } from "./maths.mjs";
-import { orNull, show } from "./words.mjs";
+import { orNull, show } from "./maths.mjs";
 
 const ALPHAS = geomspace(0.1, 100, 31);
 const SHARES = range(19).map((k) => (k + 1) / 20).filter((pi) => pi !== 0.5); // of the boundary
