@@ -27,6 +27,7 @@ import numpy as np
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_flag, check_real
 from ..kit.nodes import gaussian_nodes
+from ..kit.records import ConvergenceError
 from .alignment import indicator_length
 from .rule import StepOptions, StepRule, step_rule
 
@@ -126,6 +127,10 @@ class _Draw:
         """The cosine of q⁽²⁾."""
         _, _, along, across = self.first(at)
         x = self.averages(at) + self.size * [at.x1, at.x2, at.x3]
+        if x[2] <= 0:
+            raise ConvergenceError(
+                f"pi = {self.model.pi!r}: one class is too rare for an expansion in 1/d"
+            )
         cos, sin = along / math.hypot(along, across), across / math.hypot(along, across)
         u, v = x[0] * cos + x[1], x[0] * sin + math.sqrt(x[2]) * at.G
         norm = math.sqrt(u * u + v * v + x[2] / self.alpha0 * (1 + at.chi))
