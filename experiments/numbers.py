@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from needle.data.tokens import SparseTokens
-from needle.learning.posterior import bayes_rates, channel
+from needle.learning.posterior import bayes_error, bayes_rates, channel
 from needle.planning.planner import EVIDENCE
 from needle.planning.planner import plan as planned
 from needle.planning.tuner import Tuner
@@ -111,8 +111,8 @@ def own_channels(L: int, R: int, rng: np.random.Generator) -> dict[str, float]:
     odds = [math.log((1 - pi) / pi) for pi in SHARES]
     for k, r in enumerate(ends.bayes[1:], 1):
         missed, raised = bayes_rates(SparseTokens(L, R, r, 0.5), r, [*odds, *EVIDENCE])
-        for pi, miss, alarm in zip(SHARES, missed, raised, strict=False):
-            found[f"bayes/{pi}/{k}"] = float(pi * miss + (1 - pi) * alarm)
+        for pi in SHARES:
+            found[f"bayes/{pi}/{k}"] = float(bayes_error(SparseTokens(L, R, r, pi), r))
         low = np.concatenate([[0.0], missed[len(odds) :], [1.0]])
         high = np.concatenate([[1.0], raised[len(odds) :], [0.0]])
         found[f"auc/{k}"] = float(-np.sum(np.diff(high) * (1 - (low[1:] + low[:-1]) / 2)))

@@ -25,7 +25,7 @@ LEFT_OUT += ", .card-of-check, .check, .reading-switch, details.code > summary"
 LEFT_OUT += ", .card-of-term, .reading-path"
 LEFT_OUT += ", .ledger table"  # says again what the chapters say, and has a search of its own
 LEFT_OUT += ", details.agreement table, .doctest"  # numbers and examples: nobody asks for these
-BESIDE = 850  # letters kept of a section beside the chapters: the index is fetched as a whole
+BESIDE = 600  # letters kept of a section beside the chapters: the index is fetched as a whole
 
 
 def sections(page: str, html: str) -> Iterator[dict[str, str]]:
