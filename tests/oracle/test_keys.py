@@ -83,16 +83,16 @@ def scores(weaker: float) -> dict[tuple, float]:
     return found
 
 
-@pytest.mark.false_alarm(2e-5)
+@pytest.mark.false_alarm(6.2e-4)
 def test_stored_runs_follow_the_formulas() -> None:
     """At 12 settings of keys and values and where the span is found; not 5 % of θ away."""
     found = scores(1.0)
     assert len(found) >= 18
-    assert max(map(abs, found.values())) < 5, found
+    assert max(map(abs, found.values())) < 4.2, found
     assert max(map(abs, scores(0.95).values())) > 6.5
 
 
-@pytest.mark.false_alarm(1e-5)
+@pytest.mark.false_alarm(2.7e-4)
 def test_stored_queries_err_as_computed() -> None:
     """Literal projections at 24 settings, and not those of needles 5 % weaker."""
     table, worst = stored("keys_queries"), 0.0
@@ -100,6 +100,6 @@ def test_stored_queries_err_as_computed() -> None:
         K, H, L, theta = (point[k] for k in ("K", "H", "L", "theta"))
         claimed, seen = float(queries_error(L, theta, K, H)), found["value"]
         se = math.sqrt(claimed * (1 - claimed) / 16_000)
-        assert abs(float(seen) - claimed) < 5.2 * se + 1e-4, point
+        assert abs(float(seen) - claimed) < 4.4 * se + 1e-4, point
         worst = max(worst, abs(float(seen) - float(queries_error(L, 0.95 * theta, K, H))) / se)
     assert worst > 8
