@@ -9,14 +9,14 @@ import numpy as np
 from benchmarks.clock import seconds
 from needle.data.tokens import SparseTokens
 from needle.learning import limit as learning
-from needle.learning import posterior
+from needle.learning import posterior, verdicts
 from needle.learning.amp import Literal, simulate_learning, subset_weights
 from needle.learning.limit import learning_thresholds, predict_learning
 
 
 def forget() -> None:
     """Empty all tables, so that they count."""
-    for cached in (learning._curve, posterior.channel, posterior._bags):
+    for cached in (learning._curve, posterior.channel, verdicts._bags):
         cached.cache_clear()
 
 

@@ -9,14 +9,14 @@ from benchmarks.lattice import lattice, reached
 from needle.bags.portrait import estimate
 from needle.data.tokens import SparseTokens
 from needle.learning import limit as learning
-from needle.learning import posterior
+from needle.learning import posterior, verdicts
 from needle.planning.planner import plan
 from needle.planning.tuner import Tuner
 
 
 def table(**task: float) -> None:
     """The default table, the tables behind it included."""
-    for cached in (learning._curve, posterior.channel, posterior._bags):
+    for cached in (learning._curve, posterior.channel, verdicts._bags):
         cached.cache_clear()
     plan(**task)
 

@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.bench_alignment import megabytes
 from benchmarks.clock import now
-from needle.data.classifiers import attention, vectorized
+from needle.data.classifiers import attention
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.readout.fit import fit_readout
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 from needle.data.classifiers import attention
 from needle.planning.tuner import COARSE, FINE, Recipe, Tuner
 from needle.readout.limit import OrderParameters, order_parameters
-from needle.readout.saddle import TOLERANCE
+from needle.readout.newton import TOLERANCE
 from needle.readout.scores import predicted_scores
 
 Place = tuple[int, ...]

@@ -10,7 +10,8 @@ from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
 from needle.readout.capacity import predict_capacity
 from needle.readout.limit import predict_readout
-from needle.readout.reuse import predict_reuse, reuse_path, simulate_reuse
+from needle.readout.literal import simulate_reuse
+from needle.readout.reuse import predict_reuse, reuse_path
 from needle.readout.twice import predict_reused_capacity, simulate_reused_separable
 from needle.steps.alignment import predict_alignment
 from needle.training.batch import predict_descent, simulate_descent

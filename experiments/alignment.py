@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from needle.data.classifiers import pooled, vectorized
+from needle.data.classifiers import pooled
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.records import Alignment
 from needle.readout.fit import simulate_readout

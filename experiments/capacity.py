@@ -4,8 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
+from needle.data.classifiers import attention, gaussian_mixture, pooled
 from needle.data.law import FeatureLaw
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.readout.capacity import (
     predict_capacity,

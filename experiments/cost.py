@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from needle.data.classifiers import attention, pooled, vectorized
+from needle.data.classifiers import attention, pooled
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.readout.fit import simulate_readout
 from needle.steps.alignment import simulate_alignment

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from needle.data.classifiers import attention, pooled, vectorized
+from needle.data.classifiers import attention, pooled
 from needle.data.law import FeatureLaw
 from needle.data.noise import Noise, sample_noise
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.learning.limit import all_solutions, learning_thresholds, state_evolution
-from needle.learning.posterior import bayes_error, channel
+from needle.learning.posterior import channel
+from needle.learning.verdicts import bayes_error
 from needle.oracle.separation import oracle_error
 from needle.readout.capacity import predict_capacity
 from needle.readout.limit import learning_curve

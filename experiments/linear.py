@@ -3,7 +3,8 @@
 import numpy as np
 from scipy import optimize, special
 
-from needle.data.classifiers import pooled, vectorized
+from needle.data.classifiers import pooled
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.records import Readout
 from needle.readout.fit import error_rate, fit_readout, simulate_readout

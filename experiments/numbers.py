@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from needle.data.tokens import SparseTokens
-from needle.learning.posterior import bayes_error, bayes_rates, channel
+from needle.learning.posterior import channel
+from needle.learning.verdicts import bayes_error, bayes_rates
 from needle.planning.planner import EVIDENCE
 from needle.planning.planner import plan as planned
 from needle.planning.tuner import Tuner

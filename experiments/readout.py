@@ -5,14 +5,16 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special, stats
 
-from needle.data.classifiers import attention, learned_attention, pooled, vectorized
+from needle.data.classifiers import attention, learned_attention, pooled
 from needle.data.law import FeatureLaw
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.oracle.detection import one_needle_bayes_error
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
 from needle.readout.limit import learning_curve, predict_readout
-from needle.readout.reuse import predict_reuse, simulate_reuse
+from needle.readout.literal import simulate_reuse
+from needle.readout.reuse import predict_reuse
 from needle.steps.alignment import predict_alignment, simulate_alignment
 from needle.steps.rule import two_steps
 

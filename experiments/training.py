@@ -15,8 +15,9 @@ from needle.learning.limit import predict_learning, samples_for
 from needle.readout.limit import predict_readout
 from needle.steps.alignment import predict_alignment
 from needle.training.batch import gradient
-from needle.training.onepass import predict_training, simulate_training
+from needle.training.onepass import predict_training
 from needle.training.rounds import simulate_rounds
+from needle.training.walk import simulate_training
 
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0)
 

@@ -23,10 +23,10 @@ from needle.data.classifiers import (
     gaussian_mixture,
     learned_attention,
     pooled,
-    vectorized,
 )
 from needle.data.excess import excess, pooled_tokens
 from needle.data.noise import sample_noise
+from needle.data.sidebyside import vectorized
 from needle.data.teachers import teacher
 from needle.data.tokens import SparseTokens
 from needle.kit.nodes import gaussian_nodes
@@ -39,7 +39,7 @@ from needle.learning.limit import (
     state_evolution,
 )
 from needle.learning.norms import simulate_guessing
-from needle.learning.posterior import bayes_error
+from needle.learning.verdicts import bayes_error
 from needle.oracle.detection import (
     haystack_error,
     haystack_theta,
@@ -77,13 +77,15 @@ from needle.readout.contest import predict_contest, simulate_contest
 from needle.readout.crossing import crossing_law, predict_crossing, sharpness_law
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
 from needle.readout.heights import capture_height, two_height_sharpness, two_heights
-from needle.readout.lengths import best_sharpness, recipes, rescaled, sharpened, subsampled
+from needle.readout.lengths import best_sharpness, recipes, rescaled, sharpened
 from needle.readout.limit import learning_curve, order_parameters, predict_readout
+from needle.readout.literal import simulate_reuse
 from needle.readout.longbags import long_bag_error, long_bag_law, predict_long_bags
 from needle.readout.margin import fit_margin, predict_margin, simulate_margin
-from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
+from needle.readout.reuse import predict_reuse, reuse_scores
 from needle.readout.scores import judge
 from needle.readout.seen import training_law
+from needle.readout.subsampling import subsampled
 from needle.readout.support import collapse_alpha
 from needle.readout.taught import predict_reused_capacity_width, simulate_reused_repair
 from needle.readout.transfer import predict_transfer, simulate_transfer
@@ -103,7 +105,7 @@ from needle.steps.scatter import predict_gap, predict_spread
 from needle.steps.sign import sign_condition, sign_intercepts
 from needle.training.batch import predict_descent, simulate_descent
 from needle.training.heads import predict_two_heads, simulate_two_heads
-from needle.training.onepass import predict_training, simulate_training
+from needle.training.onepass import predict_training
 from needle.training.relay import predict_relay, simulate_relay
 from needle.training.rounds import (
     predict_reused_rounds,
@@ -111,6 +113,7 @@ from needle.training.rounds import (
     predict_rounds_readout,
     simulate_rounds,
 )
+from needle.training.walk import simulate_training
 from needle.trials.grid import sweep
 from utils.agreement import agree, extrapolate
 

@@ -5,7 +5,6 @@ from .classifiers import dense_features as dense_features
 from .classifiers import gaussian_mixture as gaussian_mixture
 from .classifiers import learned_attention as learned_attention
 from .classifiers import pooled as pooled
-from .classifiers import vectorized as vectorized
 from .excess import excess as excess
 from .excess import excess_weight as excess_weight
 from .excess import pooled_tokens as pooled_tokens
@@ -17,6 +16,7 @@ from .law import TwoGaussians as TwoGaussians
 from .noise import Noise as Noise
 from .noise import one as one
 from .noise import sample_noise as sample_noise
+from .sidebyside import vectorized as vectorized
 from .teachers import teacher as teacher
 from .tokens import SparseTokens as SparseTokens
 from .tokens import Tokens as Tokens

@@ -15,8 +15,8 @@ from .norms import LongBags as LongBags
 from .norms import simulate_guessing as simulate_guessing
 from .posterior import Channel as Channel
 from .posterior import Handful as Handful
-from .posterior import bayes_error as bayes_error
-from .posterior import bayes_rates as bayes_rates
 from .posterior import channel as channel
 from .posterior import log_subsets as log_subsets
 from .posterior import race as race
+from .verdicts import bayes_error as bayes_error
+from .verdicts import bayes_rates as bayes_rates

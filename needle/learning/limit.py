@@ -30,7 +30,8 @@ from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_flag, check_integer, check_real
 from ..kit.records import ConvergenceError, Learning, Thresholds
 from .amp import SETTLED, simulate_learning
-from .posterior import bayes_error, channel
+from .posterior import channel
+from .verdicts import bayes_error
 
 __all__ = [
     "Learning",

@@ -20,7 +20,8 @@ from ..kit.checks import check_choice, check_flag, check_integer, check_real
 from ..kit.records import ConvergenceError
 from ..kit.threads import in_one_thread
 from ..learning.limit import learning_thresholds, predict_learning
-from ..learning.posterior import STRONGEST, bayes_rates
+from ..learning.posterior import STRONGEST
+from ..learning.verdicts import bayes_rates
 from ..readout.scores import Judged
 from ..steps.alignment import predict_alignment
 from ..steps.rates import calibrated_rate, rate_window

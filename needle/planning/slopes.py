@@ -20,7 +20,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..data.law import FeatureLaw
-from ..readout.saddle import LogisticSaddle, Problem, Saddle, SquareSaddle, settle
+from ..readout.newton import settle
+from ..readout.saddle import LogisticSaddle, Problem, Saddle, SquareSaddle
 
 Array = np.ndarray
 LOG10 = math.log(10)

@@ -32,13 +32,14 @@ from .lengths import recipes as recipes
 from .lengths import rescaled as rescaled
 from .lengths import rules_at as rules_at
 from .lengths import sharpened as sharpened
-from .lengths import subsampled as subsampled
 from .lengths import trained_head as trained_head
 from .limit import OrderParameters as OrderParameters
 from .limit import learning_curve as learning_curve
 from .limit import order_parameters as order_parameters
 from .limit import predict_readout as predict_readout
 from .limit import solve_readout as solve_readout
+from .literal import simulate_reuse as simulate_reuse
+from .literal import two_step_features as two_step_features
 from .longbags import LongBags as LongBags
 from .longbags import long_bag_error as long_bag_error
 from .longbags import long_bag_law as long_bag_law
@@ -48,6 +49,7 @@ from .margin import Margin as Margin
 from .margin import fit_margin as fit_margin
 from .margin import predict_margin as predict_margin
 from .margin import simulate_margin as simulate_margin
+from .newton import solve as solve
 from .pipeline import draw_coefficients as draw_coefficients
 from .pipeline import error_behind as error_behind
 from .pipeline import literal_features as literal_features
@@ -63,12 +65,9 @@ from .reuse import Reused as Reused
 from .reuse import predict_reuse as predict_reuse
 from .reuse import reuse_path as reuse_path
 from .reuse import reuse_scores as reuse_scores
-from .reuse import simulate_reuse as simulate_reuse
-from .reuse import two_step_features as two_step_features
 from .saddle import HingeSaddle as HingeSaddle
 from .saddle import LogisticSaddle as LogisticSaddle
 from .saddle import Problem as Problem
-from .saddle import solve as solve
 from .scores import Judged as Judged
 from .scores import judge as judge
 from .scores import predicted_scores as predicted_scores
@@ -79,6 +78,7 @@ from .separable import Separability as Separability
 from .separable import prepared as prepared
 from .separable import separability as separability
 from .separable import signed_rows as signed_rows
+from .subsampling import subsampled as subsampled
 from .support import collapse_alpha as collapse_alpha
 from .support import support_vectors as support_vectors
 from .taught import predict_reused_capacity_width as predict_reused_capacity_width

@@ -18,7 +18,8 @@ from ..kit.checks import check_flag, check_is, check_real
 from ..kit.losses import SMOOTH, get_loss
 from ..kit.records import ConvergenceError, Readout
 from ..kit.threads import in_one_thread
-from .saddle import TOLERANCE, Problem, solve
+from .newton import TOLERANCE, solve
+from .saddle import Problem
 
 Array = np.ndarray
 

@@ -25,7 +25,7 @@ from ..kit.checks import check_choice, check_integer, check_is, check_real, chec
 from ..kit.records import ConvergenceError
 from .fit import fit_readout
 from .limit import OrderParameters, order_parameters
-from .saddle import TOLERANCE
+from .newton import TOLERANCE
 
 Array = np.ndarray
 INTERCEPTS = ("keep", "rate", "best")

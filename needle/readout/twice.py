@@ -25,7 +25,7 @@ from ..kit.records import ConvergenceError
 from ..steps.alignment import predict_alignment
 from ..steps.rule import StepOptions
 from .capacity import least_repair, predict_capacity, squared_repair
-from .reuse import two_step_features
+from .literal import two_step_features
 from .seen import Seen, training_law
 from .separable import separability
 

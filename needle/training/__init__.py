@@ -24,7 +24,6 @@ from .heads import TwoHeads as TwoHeads
 from .heads import predict_two_heads as predict_two_heads
 from .heads import simulate_two_heads as simulate_two_heads
 from .onepass import predict_training as predict_training
-from .onepass import simulate_training as simulate_training
 from .relay import Relay as Relay
 from .relay import predict_relay as predict_relay
 from .relay import simulate_relay as simulate_relay
@@ -32,6 +31,7 @@ from .rounds import predict_reused_rounds as predict_reused_rounds
 from .rounds import predict_rounds as predict_rounds
 from .rounds import predict_rounds_readout as predict_rounds_readout
 from .rounds import simulate_rounds as simulate_rounds
+from .walk import simulate_training as simulate_training
 from .worlds import Limit as Limit
 from .worlds import TokenWorld as TokenWorld
 from .worlds import World as World

@@ -25,12 +25,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from needle.data.classifiers import attention, pooled, vectorized
+from needle.data.classifiers import attention, pooled
 from needle.data.law import Nodes
 from needle.data.noise import sample_noise
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.learning.limit import learning_thresholds
-from needle.learning.posterior import bayes_error, channel
+from needle.learning.posterior import channel
+from needle.learning.verdicts import bayes_error
 from needle.oracle.separation import critical_theta, oracle_error
 from needle.readout.capacity import _optimum as capacity_of
 from needle.readout.capacity import predict_capacity

@@ -14,8 +14,8 @@ from needle.data.classifiers import (
     gaussian_mixture,
     learned_attention,
     pooled,
-    vectorized,
 )
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.records import Alignment
 from needle.readout.limit import predict_readout

@@ -12,10 +12,10 @@ from needle.data.classifiers import (
     gaussian_mixture,
     learned_attention,
     pooled,
-    vectorized,
 )
 from needle.data.law import FeatureLaw
 from needle.data.noise import one, sample_noise
+from needle.data.sidebyside import vectorized
 from needle.data.teachers import teacher
 from needle.data.tokens import SparseTokens, check_model
 from needle.kit.records import Alignment

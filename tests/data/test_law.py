@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
+from needle.data.classifiers import attention, gaussian_mixture, pooled
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 
 

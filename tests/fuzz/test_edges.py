@@ -11,7 +11,8 @@ import needle
 from needle import ConvergenceError, SparseTokens, predict_learning, required_theta
 from needle.data.noise import sample_noise
 from needle.learning import posterior
-from needle.learning.posterior import Handful, bayes_error
+from needle.learning.posterior import Handful
+from needle.learning.verdicts import bayes_error
 from needle.planning.planner import plan
 from needle.steps.colored import sample_bags
 from utils.agreement import agree

@@ -19,7 +19,7 @@ from needle.data.tokens import SparseTokens
 from needle.learning import amp
 from needle.learning.amp import Exact, Literal, fresh_error, simulate_learning, subset_weights
 from needle.learning.limit import learning_thresholds, predict_learning, state_evolution
-from needle.learning.posterior import bayes_error
+from needle.learning.verdicts import bayes_error
 from utils.agreement import agree
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from needle.data.tokens import SparseTokens
-from needle.learning import crowd, posterior
+from needle.learning import crowd, posterior, verdicts
 from needle.learning.amp import subset_weights
 from needle.learning.crowd import Crowd
 from needle.learning.limit import learning_thresholds, predict_learning
-from needle.learning.posterior import Handful, bayes_error, channel, log_subsets
+from needle.learning.posterior import Handful, channel, log_subsets
+from needle.learning.verdicts import bayes_error
 from needle.oracle.separation import oracle_error
 
 
@@ -110,7 +111,7 @@ def test_bayes_error_of_many_needles(model, monkeypatch):
     """
     simulated = oracle_error("bayes", model, rng=np.random.default_rng(3), trials=4000)
     ours, sobol = float(bayes_error(model, model.theta)), crowd.qmc.Sobol
-    monkeypatch.setattr(posterior, "_bags", posterior._bags.__wrapped__)
+    monkeypatch.setattr(verdicts, "_bags", verdicts._bags.__wrapped__)
     nets = []
     for seed in range(100, 116):
         monkeypatch.setattr(crowd.qmc, "Sobol", lambda d, rng, seed=seed: sobol(d, rng=seed))
@@ -141,6 +142,6 @@ def test_any_number_of_needles_is_taken(L, R, alpha):
 
 def test_a_faint_crowd_is_seen_by_its_sum():
     model = SparseTokens(1000, 500, 0.3, 0.5)
-    below, above = bayes_error(model, [0.99 * posterior.FAINT, 1.01 * posterior.FAINT])
+    below, above = bayes_error(model, [0.99 * verdicts.FAINT, 1.01 * verdicts.FAINT])
     assert 0.5 > below > above > 0.49
     assert below == pytest.approx(above, abs=2e-3)

@@ -17,7 +17,8 @@ from needle.learning.limit import (
     state_evolution,
 )
 from needle.learning.norms import Factors, LongBags, error_with_norms, look_again, simulate_guessing
-from needle.learning.posterior import bayes_error, channel
+from needle.learning.posterior import channel
+from needle.learning.verdicts import bayes_error
 
 LONG = SparseTokens(1000, 1, 5.2, 0.5)
 

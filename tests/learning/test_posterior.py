@@ -16,7 +16,8 @@ from scipy.special import expit
 
 from needle.data.tokens import SparseTokens
 from needle.learning import posterior
-from needle.learning.posterior import Handful, bayes_error, channel, log_subsets, race
+from needle.learning.posterior import Handful, channel, log_subsets, race
+from needle.learning.verdicts import bayes_error
 from needle.oracle.bayes import bayes_risk
 from needle.oracle.detection import one_needle_bayes_error
 from needle.oracle.separation import oracle_error

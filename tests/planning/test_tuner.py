@@ -10,9 +10,10 @@ from needle.data.tokens import SparseTokens
 from needle.planning.search import downhill, lowest
 from needle.planning.tuner import RATE_W, Tuner, _Search
 from needle.readout.limit import predict_readout
+from needle.readout.newton import settle
 from needle.readout.retuned import retune
 from needle.readout.reuse import predict_reuse, reuse_path
-from needle.readout.saddle import Problem, settle
+from needle.readout.saddle import Problem
 from needle.steps.rule import two_steps
 
 

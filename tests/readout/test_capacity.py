@@ -9,8 +9,9 @@ from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
 from scipy.stats import binomtest, chisquare, nbinom, ortho_group
 
-from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
+from needle.data.classifiers import attention, gaussian_mixture, pooled
 from needle.data.law import FeatureLaw
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.records import ConvergenceError
 from needle.readout import separable

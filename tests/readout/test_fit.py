@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
+from needle.data.classifiers import attention, gaussian_mixture, pooled
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.kit.records import ConvergenceError

@@ -9,8 +9,9 @@ from scipy.special import softmax
 from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
 from needle.readout.fit import fit_readout
-from needle.readout.lengths import RULES, best_sharpness, rescaled, sharpened, subsampled
+from needle.readout.lengths import RULES, best_sharpness, rescaled, sharpened
 from needle.readout.limit import predict_readout
+from needle.readout.subsampling import subsampled
 from needle.readout.transfer import predict_transfer, simulate_transfer
 
 HEAD = SparseTokens(100, 1, 6.0, 0.5)

@@ -8,8 +8,9 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
+from needle.data.classifiers import attention, gaussian_mixture, pooled
 from needle.data.law import FeatureLaw
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.kit.records import ConvergenceError, Readout

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-from needle.data.classifiers import attention, gaussian_mixture, pooled, vectorized
+from needle.data.classifiers import attention, gaussian_mixture, pooled
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.records import ConvergenceError
 from needle.readout import margin

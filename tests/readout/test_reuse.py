@@ -9,7 +9,8 @@ from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
 from needle.readout.limit import predict_readout
-from needle.readout.reuse import predict_reuse, reuse_scores, simulate_reuse
+from needle.readout.literal import simulate_reuse
+from needle.readout.reuse import predict_reuse, reuse_scores
 from needle.readout.seen import training_law
 from needle.readout.stationary import equations
 from needle.steps.alignment import predict_alignment

@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 from needle.data.classifiers import attention, pooled
 from needle.data.law import Scores
 from needle.data.tokens import SparseTokens
-from needle.learning.posterior import bayes_error, bayes_rates
+from needle.learning.verdicts import bayes_error, bayes_rates
 from needle.readout.limit import order_parameters, predict_readout
 from needle.readout.scores import judge, predicted_scores
 from utils.agreement import AgreementError, agree

@@ -13,8 +13,10 @@ from scipy.special import expit, softmax
 from needle.data.tokens import SparseTokens
 from needle.kit.records import ConvergenceError, Training
 from needle.training import onepass as training
+from needle.training import walk
 from needle.training.flow import Rates, State, drift, flow_error, normal_rule, sample_cloud
-from needle.training.onepass import predict_training, simulate_training
+from needle.training.onepass import predict_training
+from needle.training.walk import simulate_training
 from utils.agreement import AgreementError, agree
 
 MODEL = SparseTokens(10, 1, 4.0, 0.5)
@@ -143,9 +145,7 @@ def test_an_exact_step_adds_the_noise_of_the_other_directions():
     start = 1.5 * np.eye(d)[1], np.array([0.8, 0.3, 0.6, *np.zeros(d - 3)])
     rows, due = [], []
     for seed in range(1000):
-        path = training._exact(
-            model, d, 1, np.random.default_rng([5, seed]), "logistic", rates, *start
-        )
+        path = walk._exact(model, d, 1, np.random.default_rng([5, seed]), "logistic", rates, *start)
         (q, w, b), (new_q, new_w, _) = path
         X, y, _ = model.sample(1, 3, np.random.default_rng([5, seed]))
         s = softmax(X[0] @ q)

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, softmax
 
-from needle.data.classifiers import attention, pooled, vectorized
+from needle.data.classifiers import attention, pooled
 from needle.data.law import FeatureLaw
 from needle.data.noise import sample_noise
+from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.learning.limit import all_solutions, learning_thresholds, state_evolution
-from needle.learning.posterior import bayes_error, channel
+from needle.learning.posterior import channel
+from needle.learning.verdicts import bayes_error
 from needle.oracle.rules import OracleError
 from needle.oracle.separation import critical_theta, oracle_error
 from needle.readout.capacity import predict_capacity
