@@ -5,7 +5,11 @@ from scipy import special
 
 from needle.data.classifiers import attention, pooled
 from needle.data.tokens import SparseTokens
-from needle.learning.limit import learning_thresholds, predict_learning, simulate_learning
+from needle.learning.amp import simulate_learning
+from needle.learning.limit import (
+    learning_thresholds,
+    predict_learning,
+)
 from needle.learning.verdicts import bayes_error
 from needle.readout.fit import fit_readout
 from needle.readout.limit import predict_readout

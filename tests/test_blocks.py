@@ -21,7 +21,7 @@ from needle.oracle import recurrence
 from needle.readout import pipeline as endtoend
 from needle.training import descent as training_descent
 from needle.training import flow as training_flow
-from needle.training import onepass as training
+from needle.training import walk as training
 
 MODEL = SparseTokens(9, 2, 2.5, 0.4)
 

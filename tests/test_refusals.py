@@ -24,18 +24,18 @@ from needle.data.classifiers import (
     learned_attention,
     pooled,
 )
-from needle.data.excess import excess, pooled_tokens
 from needle.data.noise import sample_noise
 from needle.data.sidebyside import vectorized
+from needle.data.tall import excess, pooled_tokens
 from needle.data.teachers import teacher
 from needle.data.tokens import SparseTokens
 from needle.kit.nodes import gaussian_nodes
+from needle.learning.amp import simulate_learning
 from needle.learning.limit import (
     all_solutions,
     learning_thresholds,
     predict_learning,
     samples_for,
-    simulate_learning,
     state_evolution,
 )
 from needle.learning.norms import simulate_guessing
@@ -77,7 +77,7 @@ from needle.readout.contest import predict_contest, simulate_contest
 from needle.readout.crossing import crossing_law, predict_crossing, sharpness_law
 from needle.readout.fit import error_rate, fit_readout, simulate_readout
 from needle.readout.heights import capture_height, two_height_sharpness, two_heights
-from needle.readout.lengths import best_sharpness, recipes, rescaled, sharpened
+from needle.readout.lengths import recipes, rescaled, sharpened
 from needle.readout.limit import learning_curve, order_parameters, predict_readout
 from needle.readout.literal import simulate_reuse
 from needle.readout.longbags import long_bag_error, long_bag_law, predict_long_bags
@@ -220,8 +220,8 @@ GOOD = {  # function: arguments that work
     calibrated_cosine: {"model": MODEL, "alpha0": 1.0},
     rate_window: {"model": MODEL, "alpha0": 1.0, "loss": "square", "lr_w": 0.5, "keep": 0.9},
     sample_signed: {"model": TINY, "n": 4, "d": 3, "rng": RNG},
-    second_moment_cos: {"model": TINY, "alpha0": 1.0, "positives": True, "loss": "square"},
-    second_moment_query: {"X": X4, "y": [1, -1] * 3, "loss": "square", "positives": False},
+    second_moment_cos: {"model": TINY, "alpha0": 1.0, "positives": True},
+    second_moment_query: {"X": X4, "y": [1, -1] * 3, "positives": False},
     signed_error: {"L": 10, "theta": 3.0, "pi": 0.5, "heads": 2},
     scores: {"kind": "one layer", "parameters": np.ones(7), "X": X4},
     objective: {
@@ -244,7 +244,6 @@ GOOD = {  # function: arguments that work
     predict_haystack_error: {"L": 1000, "R": 10, "theta": 1.0, "pi": 0.5},
     judge: {"scores": SCORES, "false_alarms": 0.1},
     rescaled: {"temperature": 1.0, "L": 10, "new": 20, "rule": "log"},
-    best_sharpness: {"model": MODEL, "new": 20, **HEAD, "intercept": "keep"},
     capture_height: {"temperature": 1.0, "L": 10},
     two_heights: {"model": MODEL, "new": 20, **HEAD, "sharpness": 1.0},
     two_height_sharpness: {"model": MODEL, "new": 20, **HEAD},

@@ -17,8 +17,8 @@ from .leaks import shared_tokens as shared_tokens
 from .logistic import readouts as readouts
 from .messages import Messages as Messages
 from .messages import message_passing as message_passing
-from .mixture import mixture as mixture
-from .nested import nested as nested
+from .mixing import mixture as mixture
+from .nesting import nested as nested
 from .planting import planted_error as planted_error
 from .portrait import Portrait as Portrait
 from .portrait import estimate as estimate

@@ -23,7 +23,7 @@ from .chance import evidence
 from .folds import auc
 from .leaks import size_rows
 from .logistic import readouts
-from .nested import Repetition, nested
+from .nesting import Repetition, nested
 from .resampling import over_folds
 from .verdict import Difference, Measured
 from .yardsticks import tune

@@ -15,7 +15,7 @@ import numpy as np
 
 from .arrays import Array, Bags
 from .counting import Count, needle_weights
-from .nested import Model
+from .nesting import Model
 
 PLANTS = 20  # times that each negative bag is planted
 

@@ -27,7 +27,7 @@ from ..kit.threads import in_one_thread
 from ..planning.planner import Plan, plan
 from .arrays import Array, Bags, as_bags, as_signs
 from .assumptions import Assumption, independence, isotropy, tails
-from .mixture import mixture, mixture_gain
+from .mixing import mixture, mixture_gain
 from .permuted import crossed, labelings, neutral
 from .turn import query
 from .units import moments

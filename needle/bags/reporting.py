@@ -24,7 +24,7 @@ from .classifier import NeedleClassifier
 from .folds import blocks, checked_groups
 from .leaks import MUCH, shared_tokens
 from .measuring import RIVALS, Work
-from .nested import FOLDS, RIDGES, SCALES, TAUS, Repetition
+from .nesting import FOLDS, RIDGES, SCALES, TAUS, Repetition
 from .planting import longer_error, needle_chances, planted_error
 from .units import moments
 from .verdict import Measured, Report

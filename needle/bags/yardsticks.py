@@ -36,6 +36,7 @@ POOLS: dict[str, Callable[[Bags], Array]] = {
     "max": lambda bags: np.maximum.reduceat(bags.tokens, bags.starts[:-1], axis=0),
 }
 Score = Callable[[Bags], Array]
+HIDDEN, EPOCHS, BATCH, RATE = 16, 30, 16, 0.005  # of gated attention and its Adam
 
 
 @in_one_thread
@@ -122,32 +123,27 @@ def gated_gradient(model: Gated, bags: Bags, y: Array, lam: float) -> tuple[floa
 
 
 @in_one_thread
-def fit_gated(
-    bags: Bags, y: Array, lam: float, rng: np.random.Generator, *, hidden: int = 16,
-    epochs: int = 30, batch: int = 16, rate: float = 0.005,
-) -> Score:  # fmt: skip
-    """Gated attention trained end to end by Adam: `epochs` over small batches of bags."""
+def fit_gated(bags: Bags, y: Array, lam: float, rng: np.random.Generator) -> Score:
+    """Gated attention trained end to end by Adam, in small batches of bags."""
     lam, rng = check_real("lam", lam, 0), check_rng(rng)
-    hidden, epochs = check_integer("hidden", hidden, 1), check_integer("epochs", epochs, 1)
-    batch, rate = check_integer("batch", batch, 1), check_real("rate", rate, 0, open_low=True)
     d = bags.tokens.shape[1]
-    shapes = ((hidden, d), (hidden, d), (hidden,), (d,))
+    shapes = ((HIDDEN, d), (HIDDEN, d), (HIDDEN,), (d,))
     scales = (d**-0.5, d**-0.5, 0.01, 0.01)  # it begins as mean pooling, and not on a wrong token
     model = [scale * rng.normal(size=shape) for shape, scale in zip(shapes, scales, strict=True)]
     model.append(np.zeros(1))
     first, second = [[np.zeros_like(part) for part in model] for _ in range(2)]
     step, every = 0, np.arange(len(bags))
-    for _ in range(epochs):
-        order = every if batch >= len(bags) else rng.permutation(every)
-        for chosen in np.array_split(order, -(-len(bags) // batch)):
+    for _ in range(EPOCHS):
+        order = every if len(bags) <= BATCH else rng.permutation(every)
+        for chosen in np.array_split(order, -(-len(bags) // BATCH)):
             step += 1
-            some = bags if batch >= len(bags) else bags.take(chosen)
+            some = bags if len(bags) <= BATCH else bags.take(chosen)
             _, gradient = gated_gradient(Gated(*model), some, y[chosen], lam)
             for k, slope in enumerate(gradient):
                 first[k] = 0.9 * first[k] + 0.1 * slope
                 second[k] = 0.999 * second[k] + 0.001 * slope**2
                 mean, square = first[k] / (1 - 0.9**step), second[k] / (1 - 0.999**step)
-                model[k] = model[k] - rate * mean / (np.sqrt(square) + 1e-8)
+                model[k] = model[k] - RATE * mean / (np.sqrt(square) + 1e-8)
     return Gated(*model).score
 
 

@@ -29,20 +29,9 @@ from scipy.special import expit
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_flag, check_integer, check_real
 from ..kit.records import ConvergenceError, Learning, Thresholds
-from .amp import SETTLED, simulate_learning
+from .amp import SETTLED
 from .posterior import channel
 from .verdicts import bayes_error
-
-__all__ = [
-    "Learning",
-    "Thresholds",
-    "all_solutions",
-    "learning_thresholds",
-    "predict_learning",
-    "samples_for",
-    "simulate_learning",
-    "state_evolution",
-]
 
 Array = np.ndarray
 PATIENCE = 10_000

@@ -5,7 +5,8 @@ gradient steps learns nothing. The matrix that the second step applies to w,
 
     M = (1/n) Σ γ_i X_iᵀ P X_i,   γ_i = −ℓ'(0; y_i),   P = I − 11ᵀ/L,
 
-holds θ²ξξᵀ whatever the signs. Its leading eigenvector is the query of two heads, +q and −q.
+holds θ²ξξᵀ whatever the signs. Its leading eigenvector is the query of two heads, +q and −q. For
+every loss γ_i ∝ y_i, so that the loss does not matter; here γ_i = y_i/2, the logistic one's.
 Chapter 11, thm-11-second.
 """
 
@@ -21,7 +22,6 @@ from scipy.special import log_ndtr, ndtr
 
 from ..data.tokens import SparseTokens, Tokens, check_model
 from ..kit.checks import check_array, check_flag, check_integer, check_labels, check_real, check_rng
-from ..kit.losses import get_loss
 
 Array = np.ndarray
 
@@ -40,9 +40,7 @@ def sample_signed(model: SparseTokens, n: int, d: int, rng: np.random.Generator)
     return Tokens(X, y, where)
 
 
-def second_moment_cos(
-    model: SparseTokens, alpha0: float, *, loss: str = "logistic", positives: bool = False
-) -> float:
+def second_moment_cos(model: SparseTokens, alpha0: float, *, positives: bool = False) -> float:
     """|⟨ξ, leading eigenvector of M⟩| as d → ∞ with n/d = α₀, for needles of any signs.
 
     With S = γ₊(πθ²R̄ + 1/α₀), R(g) = (L−1) E_y γ_y/(1 − γ_y g/α₀) and m₊ = πα₀θ²R̄,
@@ -61,8 +59,7 @@ def second_moment_cos(
     [0.0, 0.457, 0.82]
     """
     m, alpha0 = check_model(model), check_real("alpha0", alpha0, 0, open_low=True)
-    gradient = get_loss(loss).first
-    pull = {y: -float(gradient(0.0, y)) for y in (1, -1)}
+    pull = {1: 0.5, -1: -0.5}
     strength = m.pi * m.theta**2 * m.R * (m.L - m.R) / m.L
     S = pull[1] * (strength + 1 / alpha0)
     shares = ((1, m.pi),) if check_flag("positives", positives) else ((1, m.pi), (-1, 1 - m.pi))
@@ -77,9 +74,7 @@ def second_moment_cos(
     return math.sqrt(seen / (1 + seen) * (1 - slope / S**2))
 
 
-def second_moment_query(
-    X: ArrayLike, y: ArrayLike, *, loss: str = "logistic", positives: bool = False
-) -> Array:
+def second_moment_query(X: ArrayLike, y: ArrayLike, *, positives: bool = False) -> Array:
     """The leading unit eigenvector of M on given tokens (n, L, d); its sign means nothing.
 
     With `positives` the bags of label −1, pure noise, are left out.
@@ -93,11 +88,10 @@ def second_moment_query(
     labels = check_labels("y", y, len(tokens))
     if check_flag("positives", positives):
         tokens, labels = tokens[labels > 0], labels[labels > 0]
-    pull = -get_loss(loss).first(np.zeros(len(labels)), labels)
     centered = tokens - tokens.mean(axis=1, keepdims=True)
     n, L, d = tokens.shape
     rows = centered.reshape(-1, d)
-    weights = np.repeat(pull, L) / n
+    weights = np.repeat(labels / 2, L) / n
 
     def apply(w: Array) -> Array:
         return (weights * (rows @ w.ravel())) @ rows

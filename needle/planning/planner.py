@@ -24,11 +24,8 @@ from ..learning.posterior import STRONGEST
 from ..learning.verdicts import bayes_rates
 from ..readout.scores import Judged
 from ..steps.alignment import predict_alignment
-from ..steps.rates import calibrated_rate, rate_window
 from .answer import LEARNERS, Plan, PlanRow, advise
 from .tuner import LARGEST_REUSE, Recipe, Tuner
-
-__all__ = ["Plan", "PlanRow", "calibrated_rate", "plan", "rate_window"]
 
 EVIDENCE = np.concatenate([-np.geomspace(60, 0.5, 16), [0.0], np.geomspace(0.5, 60, 16)])
 

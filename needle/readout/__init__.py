@@ -25,7 +25,6 @@ from .heights import capture_height as capture_height
 from .heights import two_height_sharpness as two_height_sharpness
 from .heights import two_heights as two_heights
 from .lengths import best_of as best_of
-from .lengths import best_sharpness as best_sharpness
 from .lengths import dials as dials
 from .lengths import head_at as head_at
 from .lengths import recipes as recipes

@@ -2,7 +2,7 @@
 
 A token at height h above the noise weighs σ(T′h − Λ) in a bag of L′ tokens, Λ = log L′ + T′²/2
 below freezing: a head is a rule on the largest token, with a height from which it attends. Rules
-of thumb for T′ differ in which height they keep; `best_sharpness` asks the exact law.
+of thumb for T′ differ in which height they keep; `dials` asks the exact law.
 Chapter 11, prop-11-capture.
 """
 
@@ -137,27 +137,6 @@ def rules_at(temperature: float, L: float, new: float) -> dict[str, float]:
     True
     """
     return {rule: rescaled(temperature, L, new, rule=rule) for rule in RULES}
-
-
-def best_sharpness(
-    model: SparseTokens,
-    new: int,
-    temperature: float,
-    cos: float,
-    alpha: float,
-    lam: float,
-    *,
-    intercept: str = "keep",
-) -> float:
-    """The T′ of least error at length `new`, from the exact law (to about a per cent of T′).
-
-    Examples
-    --------
-    >>> 2.2 < best_sharpness(SparseTokens(100, 1, 6.0, 0.5), 1600, 1.37, 0.9, 4.0, 0.01) < 2.4
-    True
-    """
-    at = head_at(model, new, temperature, cos, alpha, lam, intercept)
-    return best_of(at, temperature, new)
 
 
 def head_at(

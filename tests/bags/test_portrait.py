@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 import needle.bags.portrait as module
 from needle.bags.arrays import as_bags
-from needle.bags.mixture import mixture
+from needle.bags.mixing import mixture
 from needle.bags.portrait import CLEAR, _auc, _distance, _training_error, estimate
 from needle.data.tokens import SparseTokens
 from needle.planning import Plan, PlanRow, Recipe

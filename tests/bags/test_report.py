@@ -16,7 +16,7 @@ from needle.bags.counting import COUNTS, Count, _likelihood, _posterior, count_n
 from needle.bags.folds import auc, blocks, splits
 from needle.bags.leaks import shared_tokens
 from needle.bags.logistic import readouts
-from needle.bags.nested import RIDGES, SCALES, TAUS, nested
+from needle.bags.nesting import RIDGES, SCALES, TAUS, nested
 from needle.bags.permuted import crossed, halves, labelings, neutral
 from needle.bags.planting import needle_chances, planted_error
 from needle.bags.reporting import report

@@ -110,18 +110,22 @@ def test_the_imbalance_against_the_points(pi, lr_b, loss):
 
 @pytest.mark.slow
 @pytest.mark.false_alarm(0.0001)
-@pytest.mark.parametrize("intercept", ["keep", "rate", "best"])
-def test_a_readout_on_another_length(intercept):
+@pytest.mark.parametrize(
+    ("intercept", "loss"),
+    [("keep", "logistic"), ("rate", "logistic"), ("best", "logistic"), ("keep", "square")],
+)
+def test_a_readout_on_another_length(intercept, loss):
     law = attention(PAPER, temperature=2.0, cos=0.8)
     test = attention(SparseTokens(60, 1, 5.0, 0.5), temperature=2.5, cos=0.8)
     rng = np.random.default_rng(2)
     found = [
-        simulate_transfer(law, test, 80, 3.0, 0.05, rng, intercept=intercept) for _ in range(24)
+        simulate_transfer(law, test, 80, 3.0, 0.05, rng, loss=loss, intercept=intercept)
+        for _ in range(24)
     ]
-    theory = predict_transfer(law, test, 3.0, 0.05, intercept=intercept)
+    theory = predict_transfer(law, test, 3.0, 0.05, loss=loss, intercept=intercept)
     agree(theory, found, fields=["test_error", "misses", "false_alarms"], claim="transfer")
     if intercept == "keep":
-        wrong = predict_readout(law, 3.0, 0.05).test_error
+        wrong = predict_readout(law, 3.0, 0.05, loss=loss).test_error
         with pytest.raises(AgreementError):
             agree(wrong, [run.test_error for run in found], claim="no-transfer")
 
@@ -330,8 +334,16 @@ def test_the_noise_is_what_it_says():
         whiten(X, np.ones(50))
 
 
+def least_wrong(S, pi, cuts):
+    """Whether each bag is misjudged at the best cut of S: positives, a share π, then negatives."""
+    few = S[0, : round(S.shape[1] * pi / (1 - pi))]
+    wrongs = [np.concatenate([few <= t, S[1] > t]).astype(float) for t in cuts]
+    return min(wrongs, key=np.mean)
+
+
 @pytest.mark.false_alarm(0.0001)
-def test_the_largest_of_heavy_tokens():
+@pytest.mark.parametrize("pi", [0.5, 0.2])
+def test_the_largest_of_heavy_tokens(pi):
     """And not with a needle that is a tenth shorter."""
     rng, L, theta, f = np.random.default_rng(6), 50, 6.0, 4.0
     sigma = np.sqrt((f - 2) / rng.chisquare(f, (2, 8000, L)))
@@ -339,13 +351,10 @@ def test_the_largest_of_heavy_tokens():
     h[0, :, 0] += theta
     for normalized in (False, True):
         S = (h / sigma if normalized else h).max(axis=2)
-        cuts = np.linspace(2, 12, 400)
-        errors = [(np.mean(S[0] <= t) + np.mean(S[1] > t)) / 2 for t in cuts]
-        best = cuts[np.argmin(errors)]
-        wrong = np.concatenate([S[0] <= best, S[1] > best]).astype(float)
-        theory = heavy_error(L, theta, f, normalized=normalized)
+        wrong = least_wrong(S, pi, np.linspace(2, 12, 400))
+        theory = heavy_error(L, theta, f, pi=pi, normalized=normalized)
         agree(theory, wrong, claim="heavy")
-        shorter = heavy_error(L, 0.9 * theta, f, normalized=normalized)
+        shorter = heavy_error(L, 0.9 * theta, f, pi=pi, normalized=normalized)
         with pytest.raises(AgreementError):
             agree(shorter, wrong, claim="heavy-corrupted")
     assert heavy_error(L, theta, 1e6) == pytest.approx(
@@ -389,18 +398,17 @@ def test_the_second_moment_in_long_bags_and_below_its_threshold():
 
 
 @pytest.mark.false_alarm(0.0001)
-def test_needles_of_both_signs():
+@pytest.mark.parametrize("pi", [0.5, 0.2])
+def test_needles_of_both_signs(pi):
     rng, L, theta = np.random.default_rng(9), 30, 4.5
     h = rng.standard_normal((2, 20_000, L))
     h[0, :, 0] += theta * rng.choice([-1, 1], 20_000)
     for heads, S in ((1, h.max(axis=2)), (2, np.abs(h).max(axis=2))):
-        cuts = np.linspace(1, 6, 300)
-        errors = [(np.mean(S[0] <= t) + np.mean(S[1] > t)) / 2 for t in cuts]
-        best = cuts[np.argmin(errors)]
-        wrong = np.concatenate([S[0] <= best, S[1] > best]).astype(float)
-        agree(signed_error(L, theta, heads=heads), wrong, claim="signs")
+        wrong = least_wrong(S, pi, np.linspace(1, 6, 300))
+        theory = signed_error(L, theta, pi, heads=heads)
+        agree(theory, wrong, claim="signs")
         with pytest.raises(AgreementError):
-            agree(1.2 * signed_error(L, theta, heads=heads), wrong, claim="signs-corrupted")
+            agree(1.2 * theory, wrong, claim="signs-corrupted")
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square"])

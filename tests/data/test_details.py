@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from needle.data import classifiers
 from needle.data.classifiers import (
@@ -16,18 +17,24 @@ from needle.data.classifiers import (
 from needle.data.law import FeatureLaw
 from needle.data.noise import one, sample_noise
 from needle.data.sidebyside import vectorized
+from needle.data.tall import excess, pooled_tokens
 from needle.data.teachers import teacher
 from needle.data.tokens import SparseTokens, check_model
 from needle.kit.records import Alignment
 
 MODEL = SparseTokens(6, 2, 2.0, 0.4)
 ALIGNED = Alignment(0.5, 1.0, 0.8, 2.0, 1.6)
-LAWS = {
-    "pooled": pooled(MODEL),
-    "vectorized": vectorized(MODEL),
-    "attention": attention(MODEL, temperature=1.5, cos=0.6),
-    "mixture": gaussian_mixture(var_pos=4.0, var_neg=1.0),
-}
+
+
+def laws() -> dict[str, FeatureLaw]:
+    """Made anew by each test, which so is known to reach what makes them."""
+    return {
+        "pooled": pooled(MODEL),
+        "vectorized": vectorized(MODEL),
+        "attention": attention(MODEL, temperature=1.5, cos=0.6),
+        "mixture": gaussian_mixture(var_pos=4.0, var_neg=1.0),
+        "excess": excess(MODEL, level=1.5, cos=0.6),
+    }
 
 
 def rng() -> np.random.Generator:
@@ -46,17 +53,17 @@ REFUSED = {
     "rng = 3": lambda: MODEL.sample_labels(1, 3),
     "d = 0": lambda: MODEL.sample(1, 0, rng()),
     "model = 3": lambda: check_model(3),
-    "n = 0 is": lambda: LAWS["pooled"].sample(0, 2, rng()),
-    "d = 0 is": lambda: LAWS["pooled"].sample(2, 0, rng()),
-    "d = 1": lambda: LAWS["attention"].sample(2, 1, rng()),
-    "rng = None": lambda: LAWS["pooled"].sample(2, 2, None),
-    "w = 'w'": lambda: LAWS["pooled"].scores("w", 0.0),
-    "b = 'b'": lambda: LAWS["pooled"].scores(np.ones(2), "b"),
-    "w of shape (1,)": lambda: LAWS["attention"].scores(np.ones(1), 0.0, rng()),
-    "w of shape (7,)": lambda: LAWS["vectorized"].scores(np.ones(7), 0.0),
-    "w = 'v'": lambda: LAWS["vectorized"].scores("v", 0.0),
-    "b = 'c'": lambda: LAWS["vectorized"].scores(np.ones(6), "c"),
-    "rng = 4": lambda: LAWS["attention"].coefficients(np.ones(2), 4),
+    "n = 0 is": lambda: laws()["pooled"].sample(0, 2, rng()),
+    "d = 0 is": lambda: laws()["pooled"].sample(2, 0, rng()),
+    "d = 1": lambda: laws()["attention"].sample(2, 1, rng()),
+    "rng = None": lambda: laws()["pooled"].sample(2, 2, None),
+    "w = 'w'": lambda: laws()["pooled"].scores("w", 0.0),
+    "b = 'b'": lambda: laws()["pooled"].scores(np.ones(2), "b"),
+    "w of shape (1,)": lambda: laws()["attention"].scores(np.ones(1), 0.0, rng()),
+    "w of shape (7,)": lambda: laws()["vectorized"].scores(np.ones(7), 0.0),
+    "w = 'v'": lambda: laws()["vectorized"].scores("v", 0.0),
+    "b = 'c'": lambda: laws()["vectorized"].scores(np.ones(6), "c"),
+    "rng = 4": lambda: laws()["attention"].coefficients(np.ones(2), 4),
     "mean = -1": lambda: gaussian_mixture(mean=-1, var_pos=1.0, var_neg=1.0),
     "var_pos = 0": lambda: gaussian_mixture(var_pos=0, var_neg=1.0),
     "var_neg = 0": lambda: gaussian_mixture(var_pos=1.0, var_neg=0),
@@ -88,17 +95,39 @@ REFUSED = {
     "offset = nan": lambda: teacher(1.0, np.nan),
     "link = 'cubic'": lambda: teacher(1.0, 0.0, "cubic"),
     "rng = 5": lambda: teacher().coefficients(np.ones(2), 5),
+    "level = -1": lambda: excess(MODEL, level=-1, cos=0.5),
+    "cos = 1.2": lambda: excess(MODEL, level=1, cos=1.2),
+    "cos = -1.2": lambda: excess(MODEL, level=1, cos=-1.2),
+    "resolution = 22": lambda: excess(MODEL, level=1, cos=0.5, resolution=22),
+    "resolution = 16385": lambda: excess(MODEL, level=1, cos=0.5, resolution=2**14 + 1),
+    "model = 4": lambda: excess(4, level=1, cos=0.5),
+    "rng = 6": lambda: laws()["excess"].coefficients(np.ones(2), 6),
+    "model = 5": lambda: together(model=5),
+    "n = 0  ": lambda: together(n=0),
+    "q = 'q'": lambda: together(q="q"),
+    "temperature = -3": lambda: together(temperature=-3),
+    "level = -2": lambda: together(level=-2),
+    "rng = 7": lambda: together(rng=7),
 }
+
+
+def together(**changed):
+    """Features of two rules from the same six bags."""
+    given = {"model": MODEL, "n": 6, "q": np.array([1.0, 0.5, 0.0]), "rng": rng()}
+    return pooled_tokens(**given | {"temperature": 1.0, "level": 1.5} | changed)
 
 
 @pytest.mark.parametrize("start", REFUSED)
 def test_refusals_begin_with_name_and_value(start):
-    refused(REFUSED[start], start)
+    refused(REFUSED[start], start.rstrip())
 
 
 def test_refusals_in_full():
     refused(REFUSED["w of shape (1,)"], "w of shape", "w must have 2 entries or more")
     refused(REFUSED["w of shape (7,)"], "w of shape", "w must have Ld entries, L = 6")
+    refused(REFUSED["w = 'v'"], "w = 'v'", "of shape (Ld,)")
+    refused(REFUSED["w = 'w'"], "w = 'w'", "of shape (d,)")
+    refused(REFUSED["q = 'q'"], "q = 'q'", "of shape (d,)")
     refused(REFUSED["model = 3"], "model = 3", "model must be a SparseTokens")
     refused(REFUSED["alignment = 1"], "alignment = 1", "alignment must be an Alignment")
     refused(REFUSED["method = 'fast'"], "method", "must be one of 'binned', 'direct'")
@@ -115,21 +144,29 @@ def test_what_is_just_allowed():
     assert attention(MODEL, temperature=1, cos=1, resolution=2**15, bits=15).bits == 15
     assert len(dense_features(MODEL, 1, 2, rng(), temperature=0, cos=1).y) == 1
     assert pooled(MODEL).sample(1, 1, rng()).F.shape == (1, 1)
-    assert LAWS["attention"].sample(1, 2, rng()).F.shape == (1, 2)
+    assert laws()["attention"].sample(1, 2, rng()).F.shape == (1, 2)
     assert sample_noise(2, 2, 2, rng()).free.shape == (2, 4, 2)
     assert MODEL.sample(1, 1, rng()).X.shape == (1, 6, 1)
+    assert excess(MODEL, level=0, cos=1, resolution=24).level == 0
+    assert excess(MODEL, level=0.5, cos=-1, resolution=2**14).cos == -1
+    soft, tall, y = together(n=1, temperature=0, level=0)
+    assert soft.shape == tall.shape == (1, 3) and y.shape == (1,)
 
 
 def test_laws_say_what_they_are():
-    told = {name: (law.name, law.copies, law.query, law.cos) for name, law in LAWS.items()}
+    told = {name: (law.name, law.copies, law.query, law.cos) for name, law in laws().items()}
     assert told == {
         "pooled": ("pooled", 1, False, 0.0),
         "vectorized": ("vectorized", 6, False, 0.0),
         "attention": ("attention", 1, True, 0.6),
         "mixture": ("mixture", 1, False, 0.0),
+        "excess": ("excess", 1, True, 0.6),
     }
-    assert [law.theta for law in LAWS.values()] == [2.0, 2.0, 2.0, 1.0]
-    assert [law.pi for law in LAWS.values()] == [0.4, 0.4, 0.4, 0.5]
+    assert [law.theta for law in laws().values()] == [2.0, 2.0, 2.0, 1.0, 2.0]
+    assert [law.pi for law in laws().values()] == [0.4, 0.4, 0.4, 0.5, 0.4]
+    tall = laws()["excess"]
+    assert (tall.model, tall.level, tall.resolution) == (MODEL, 1.5, 1024)
+    assert laws()["vectorized"].model == MODEL
     flat = attention(MODEL, temperature=0, cos=0.3)
     assert (flat.name, flat.theta, flat.pi) == ("attention", 2.0, 0.4)
     law = attention(MODEL, temperature=1.5, cos=0.6)
@@ -141,6 +178,8 @@ def test_laws_say_what_they_are():
     assert (learned.temperature, learned.cos, learned.resolution) == (3.0, 0.8, None)
     assert learned_attention(MODEL, ALIGNED, scale=1.5).resolution == 1536
     assert teacher().draws == 20_000
+    plain = teacher()
+    assert (plain.gamma, plain.offset, plain.link, plain.pi) == (1.0, 0.0, "logistic", 0.5)
     told = dataclasses.asdict(teacher(2.0, 0.5, "probit"))
     assert (told["name"], told["theta"], told["cos"], told["query"]) == ("teacher", 0.0, 1.0, True)
     assert (told["gamma"], told["offset"], told["link"]) == (2.0, 0.5, "probit")
@@ -155,9 +194,14 @@ def test_a_law_without_coefficients_has_none():
 
 
 def test_nodes_of_two_gaussians_number_by_number():
-    y, a, c, r, weight = gaussian_mixture(mean=3.0, var_pos=4.0, var_neg=9.0, pi=0.3).nodes
+    y, a, c, r, weight = gaussian_mixture(mean=3.0, var_pos=9.0, var_neg=16.0, pi=0.3).nodes
     assert y.tolist() == [1, -1] and a.tolist() == [1.0, -1.0] and c.tolist() == [0.0, 0.0]
-    assert r.tolist() == [2.0, 3.0] and weight.tolist() == [0.3, 0.7]
+    assert r.tolist() == [3.0, 4.0] and weight.tolist() == [0.3, 0.7]
+    y, a, c, r, weight = vectorized(SparseTokens(9, 2, 2.0, 0.4)).nodes
+    assert a.tolist() == [2 / 3, 0.0] and r.tolist() == [1.0, 1.0] and not c.any()
+    for flat in (pooled(MODEL), attention(MODEL, temperature=0, cos=0.3)):
+        y, a, c, r, weight = flat.nodes
+        assert a.tolist() == [2 / 6, 0.0] and r.tolist() == [6**-0.5] * 2 and not c.any()
 
 
 def test_limit_scores_at_all_points_and_at_nodes():
@@ -176,7 +220,7 @@ def test_limit_scores_at_all_points_and_at_nodes():
 def test_features_are_put_together_as_the_docstring_says():
     """F = θ a ξ + c q̂ + r z with the very numbers that the generator gives."""
     for name in ("mixture", "attention"):
-        law, stream = LAWS[name], rng()
+        law, stream = laws()[name], rng()
         y = np.where(stream.random(50) < law.pi, 1, -1)
         a, c, r = law.coefficients(y, stream)
         z = r[:, None] * stream.standard_normal((50, 3))
@@ -216,7 +260,7 @@ def test_many_subsets_are_drawn_once_and_evenly():
 
 def test_tokens_in_single_blocks_and_in_pieces(monkeypatch):
     y = np.where(np.arange(40) % 3, 1, -1)
-    whole = LAWS["attention"].coefficients(y, rng())
+    whole = laws()["attention"].coefficients(y, rng())
     steps = []
     plain = classifiers._Attention._block
 
@@ -226,9 +270,95 @@ def test_tokens_in_single_blocks_and_in_pieces(monkeypatch):
 
     monkeypatch.setattr(classifiers._Attention, "_block", watched)
     monkeypatch.setattr(classifiers, "_BLOCK", 6 * 15)
-    for ours, exact in zip(LAWS["attention"].coefficients(y, rng()), whole, strict=True):
+    for ours, exact in zip(laws()["attention"].coefficients(y, rng()), whole, strict=True):
         assert np.array_equal(ours, exact)
     assert steps == [15, 15, 10]
+
+
+def test_nearby_settings_keep_their_cells():
+    """At the law's own settings the nodes are its own; a step away they move by that step."""
+    law = attention(MODEL, temperature=1.5, cos=0.6, resolution=48, bits=8)
+    for mine, same in zip(law.nodes, law.beside(1.5, 0.6).nodes, strict=True):
+        assert np.array_equal(mine, same)
+    near = law.beside(1.5 + 1e-6, 0.6 - 1e-6)
+    assert (near.temperature, near.cos) == (1.5 + 1e-6, 0.6 - 1e-6)
+    assert len(near.nodes.y) == len(law.nodes.y)
+    assert np.abs(np.array(near.nodes) - np.array(law.nodes)).max() < 1e-4
+    whole = attention(MODEL, temperature=1.5, cos=0.6, resolution=None, bits=8).beside(1.4, 0.5)
+    assert len(whole.nodes.y) == 512
+
+
+def test_the_excess_rule_on_tokens_in_blocks(monkeypatch):
+    """(a, c, r) of one stream, by hand; smaller blocks draw the same."""
+    law, y = laws()["excess"], np.where(np.arange(40) % 3, 1, -1)
+    a, c, r = law.coefficients(y, rng())
+    g = rng().standard_normal((40, 6))
+    h = g.copy()
+    h[y > 0, :2] += 2.0 * 0.6
+    phi = np.where(h > 1.5, h - 1.5**2 / h, 0.0)
+    assert a == pytest.approx(np.where(y > 0, phi[:, 0] + phi[:, 1], 0.0), abs=1e-12)
+    assert c == pytest.approx((phi * g).sum(axis=1), abs=1e-12)
+    assert r == pytest.approx(np.sqrt((phi * phi).sum(axis=1)), abs=1e-12)
+    monkeypatch.setattr("needle.data.tall._BLOCK", 6 * 15)
+    for ours, exact in zip(law.coefficients(y, rng()), (a, c, r), strict=True):
+        assert np.array_equal(ours, exact)
+
+
+def test_two_rules_pool_the_same_tokens(monkeypatch):
+    """Softmax and excess weights of literal tokens, block by block."""
+    q = np.array([1.0, 0.5, 0.0])
+    X, y, _ = MODEL.sample(6, 3, rng())
+    h = X @ q / np.sqrt(1.25)
+    s = np.exp(1.3 * h) / np.exp(1.3 * h).sum(axis=1, keepdims=True)
+    phi = np.where(h > 0.7, h - 0.49 / h, 0.0)
+    soft, tall, labels = together(temperature=1.3, level=0.7)
+    assert np.array_equal(labels, y)
+    assert soft == pytest.approx(np.einsum("nl,nld->nd", s, X), abs=1e-12)
+    assert tall == pytest.approx(np.einsum("nl,nld->nd", phi, X), abs=1e-12)
+    monkeypatch.setattr("needle.data.tall._BLOCK", 6 * 3 * 4)
+    stream = rng()
+    expected = np.concatenate([MODEL.sample(n, 3, stream).y for n in (4, 2)])
+    parts = together(temperature=1.3, level=0.7)
+    assert np.array_equal(parts[2], expected) and [len(part) for part in parts] == [6] * 3
+
+
+def test_nodes_of_the_excess_rule():
+    """No token above the level in most bags: those merge into one point of small r."""
+    law = laws()["excess"]
+    y, a, c, r, weight = law.points
+    assert len(y) == 2**15 and weight.sum() == pytest.approx(1)
+    assert weight[y > 0].sum() == pytest.approx(0.4) and r.min() > 0
+    mean = law.coefficients(y, rng())[2].mean()
+    assert r.min() == pytest.approx(mean / 100, rel=0.05)
+    rule = law.nodes
+    assert len(rule.y) < 1100 and rule.weight.sum() == pytest.approx(1)
+    assert (rule.y > 0).sum() > (rule.y < 0).sum() / 4 and rule.r.min() >= r.min() / 2
+    for label in (1, -1):
+        mine, all_of = rule.y == label, y == label
+        assert rule.weight[mine].sum() == pytest.approx(weight[all_of].sum())
+        for ours, theirs in zip(rule[1:4], (a, c, r), strict=True):
+            mean = weight[all_of] @ theirs[all_of]
+            assert rule.weight[mine] @ ours[mine] == pytest.approx(mean, abs=2e-3)
+    never = excess(MODEL, level=50.0, cos=0.6)
+    assert never.points.r.tolist() == [1e-3] * 2**15 and len(never.nodes.y) == 2
+
+
+@pytest.mark.parametrize("method", ["binned", "direct"])
+def test_tilted_sums_have_their_means(method):
+    """E Σ e^{τg} = (L−R) e^{τ²/2} and E Σ g e^{τg} = τ times that, to five standard errors."""
+    L, trials, tau = 3000, 300, 0.8
+    noise = sample_noise(L, 2, trials, rng(), method=method)
+    scale, sums = noise.tilted(tau, lambda g: np.stack([np.ones_like(g), g]))
+    total = np.exp(scale) * sums / (L - 2)
+    assert total.shape == (2, trials)
+    for found, expected in zip(total, (np.exp(tau**2 / 2), tau * np.exp(tau**2 / 2)), strict=True):
+        se = found.std() / np.sqrt(trials)
+        assert abs(found.mean() - expected) < 5 * se < 0.02 * expected
+    again, _ = noise.tilted(tau, one)
+    assert np.array_equal(scale, again) and np.all(scale > 2 * tau)
+    assert (noise.L, noise.R, noise.trials, noise.free.shape) == (L, 2, trials, (trials, 4, 2))
+    stratum = np.floor(4 * ndtr(noise.free)).astype(int)
+    assert np.all(np.sort(stratum, axis=1) == np.arange(4)[:, None])
 
 
 def test_ones_for_every_token():

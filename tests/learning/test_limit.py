@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from needle.data.tokens import SparseTokens
 from needle.kit.records import ConvergenceError
 from needle.learning import limit as learning
+from needle.learning.amp import simulate_learning
 from needle.learning.limit import (
     all_solutions,
     learning_thresholds,
     predict_learning,
     samples_for,
-    simulate_learning,
     state_evolution,
 )
 from needle.learning.posterior import channel, log_subsets

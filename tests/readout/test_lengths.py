@@ -9,7 +9,7 @@ from scipy.special import softmax
 from needle.data.classifiers import attention
 from needle.data.tokens import SparseTokens
 from needle.readout.fit import fit_readout
-from needle.readout.lengths import RULES, best_sharpness, rescaled, sharpened
+from needle.readout.lengths import RULES, dials, rescaled, sharpened
 from needle.readout.limit import predict_readout
 from needle.readout.subsampling import subsampled
 from needle.readout.transfer import predict_transfer, simulate_transfer
@@ -54,7 +54,7 @@ def test_no_rule_beats_the_best():
         found = sharpened(HEAD, 1600, 1.37, 0.9, 4.0, 0.01, intercept=intercept)
         errors = {name: one.test_error for name, one in found.items()}
         assert all(errors["best"] <= errors[rule] * (1 + 1e-6) for rule in RULES)
-    best = best_sharpness(HEAD, 1600, 1.37, 0.9, 4.0, 0.01)
+    best, _ = dials(HEAD, 1600, 1.37, 0.9, 4.0, 0.01, "keep")["best"]
     assert best == pytest.approx(2.28, abs=0.05)  # computed independently
     law, test = (
         attention(SparseTokens(L, 1, 6.0, 0.5), temperature=T, cos=0.9)

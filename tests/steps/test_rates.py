@@ -56,12 +56,14 @@ def test_the_cosine_of_a_silent_echo_is_the_same_for_both_losses(loss, alpha0):
     assert calibrated_cosine(MODEL, alpha0) == pytest.approx(limit.query_cos, abs=2e-4)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "square"])
-def test_the_ends_of_the_window_are_where_they_should_be(loss):
-    window = rate_window(MODEL, 3.0, loss=loss, keep=0.8)
+@pytest.mark.parametrize(
+    ("loss", "lr_w"), [("logistic", 0.05), ("square", 0.05), ("logistic", 0.6)]
+)
+def test_the_ends_of_the_window_are_where_they_should_be(loss, lr_w):
+    window = rate_window(MODEL, 3.0, loss=loss, lr_w=lr_w, keep=0.8)
     assert window.low < window.rate < window.high
     for end in (window.low, window.high):
-        cos = predict_alignment(MODEL, 3.0, loss=loss, lr_w=0.05, lr_b=end).query_cos
+        cos = predict_alignment(MODEL, 3.0, loss=loss, lr_w=lr_w, lr_b=end).query_cos
         assert cos == pytest.approx(0.8 * window.cosine, rel=1e-3)
 
 

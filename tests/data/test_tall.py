@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from needle.data.classifiers import attention, dense_features
-from needle.data.excess import excess, excess_weight, pooled_tokens
+from needle.data.tall import excess, excess_weight, pooled_tokens
 from needle.data.tokens import SparseTokens
 from needle.readout.fit import error_rate, fit_readout
 from needle.readout.limit import predict_readout

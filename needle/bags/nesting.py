@@ -65,7 +65,6 @@ def nested(
     y: Array,
     block: Array,
     *,
-    scales: tuple[tuple[str, float | None], ...] = SCALES,
     tick: Callable[[], None] = lambda: None,
 ) -> Repetition:
     """Judge the three lines on one cut; `tick` is called after each of the K(K−1)/2 + K fits.
@@ -78,7 +77,7 @@ def nested(
     True
     """
     count = int(block.max()) + 1
-    losses = _inner(bags, y, block, count, scales, tick)
+    losses = _inner(bags, y, block, count, tick)
     scores = {name: np.empty(len(y)) for name in LINES}
     models: dict[str, list[Model]] = {name: [] for name in LINES}
     means = bags.means()
@@ -90,19 +89,16 @@ def nested(
             r, i, j = np.unravel_index(int(np.argmin(part)), part.shape)
             choice = int(r), int(i) + (taus.start or 0), int(j)
             if choice not in known:
-                known[choice] = fitted(bags, y, weight, means, choice, scales)
+                known[choice] = fitted(bags, y, weight, means, choice)
             models[name].append(known[choice])
             scores[name][here] = known[choice].scores(unseen)
         tick()
     return Repetition(block, scores, models, losses.sum(axis=0))
 
 
-def fitted(
-    bags: Bags, y: Array, weight: Array, means: Array, choice: Choice,
-    scales: tuple[tuple[str, float | None], ...] = SCALES,
-) -> Model:  # fmt: skip
+def fitted(bags: Bags, y: Array, weight: Array, means: Array, choice: Choice) -> Model:
     """The line at one choice, from the bags that have weight, in the tokens' own entries."""
-    (units, rho), tau, lam = scales[choice[0]], TAUS[choice[1]], RIDGES[choice[2]]
+    (units, rho), tau, lam = SCALES[choice[0]], TAUS[choice[1]], RIDGES[choice[2]]
     white = moments(bags, y, units, weight=weight).whitening(rho)
     q = query(bags, y, white, weight=weight, means=means)
     rows = np.flatnonzero(weight > 0)
@@ -118,7 +114,7 @@ def _plain(white: Whitening, q: Array, tau: float, line: Line, choice: Choice) -
 
 def _inner(
     bags: Bags, y: Array, block: Array, count: int,
-    scales: tuple[tuple[str, float | None], ...], tick: Callable[[], None],
+    tick: Callable[[], None],
 ) -> Array:  # fmt: skip
     """Validation losses (outer fold, scale, τ, λ), among at most `MOST` bags."""
     if len(y) > MOST:
@@ -128,13 +124,13 @@ def _inner(
         kept = np.concatenate([loud[: MOST // 2], order[y[order] < 0]])[:MOST]
         bags, y, block = bags.take(kept), y[kept], block[kept]
     means = bags.means()
-    losses = np.zeros((count, len(scales), len(TAUS), len(RIDGES)))
+    losses = np.zeros((count, len(SCALES), len(TAUS), len(RIDGES)))
     for a, c in combinations(range(count), 2):
         train = (block != a) & (block != c)
         weight, rows = train * 1.0, np.flatnonzero(train)
         tests = [(a, block == c), (c, block == a)]
-        known = {units: moments(bags, y, units, weight=weight) for units, _ in scales}
-        for r, (units, rho) in enumerate(scales):
+        known = {units: moments(bags, y, units, weight=weight) for units, _ in SCALES}
+        for r, (units, rho) in enumerate(SCALES):
             white = known[units].whitening(rho)
             q = query(bags, y, white, weight=weight, means=means)
             heights = white.heights(bags, q)
