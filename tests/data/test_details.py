@@ -237,6 +237,29 @@ def test_features_are_put_together_as_the_docstring_says():
         assert pytest.approx(expected, abs=1e-12) == F
 
 
+def test_scores_by_hand():
+    law, w = pooled(MODEL), np.array([1.0, 2.0, -2.0])
+    y, mean, sd, weight = law.scores(w, 0.5)
+    assert y.tolist() == [1, -1] and weight.tolist() == [0.4, 0.6]
+    assert mean == pytest.approx([2.0 * 2 / 6 + 0.5, 0.5]) and sd == pytest.approx(
+        [3 * 6**-0.5] * 2
+    )
+    law = laws()["attention"]
+    a, c, r = law.coefficients(np.repeat([1, -1], 4000), rng())
+    for w in (np.array([1.0, 2.0]), np.array([1.0, 2.0, -2.0])):
+        y, mean, sd, weight = law.scores(w, 0.5, rng())
+        along = 0.6 * 1.0 + 0.8 * 2.0
+        assert mean == pytest.approx(2.0 * a * 1.0 + c * along + 0.5, abs=1e-12)
+        assert sd == pytest.approx(r * np.sqrt(w @ w - along**2), abs=1e-12)
+        assert weight == pytest.approx(np.repeat([0.4 / 4000, 0.6 / 4000], 4000), rel=1e-12)
+        assert law.signal(w) == 1.0
+
+
+def test_a_model_keeps_plain_numbers():
+    model = SparseTokens(np.int64(6), np.int8(2), np.float32(2), np.float32(0.5))
+    assert [type(x) for x in (model.L, model.R, model.theta, model.pi)] == [int, int, float, float]
+
+
 def test_vectorized_scores_by_hand():
     law, w = vectorized(SparseTokens(3, 2, 2.0, 0.4)), np.arange(6.0)
     y, mean, sd, weight = law.scores(w, 0.5)
