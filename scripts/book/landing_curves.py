@@ -24,7 +24,7 @@ SHARE, SHARPNESS, RIDGE = 0.25, 2.0, 0.3
 
 
 def errors(alpha: float) -> dict[str, float]:
-    """The test error of each learner at alpha labelled bags per dimension."""
+    """The test error of each learner at alpha labeled bags per dimension."""
     half = MODEL.snr / 2
     cosine = predict_alignment(MODEL, SHARE * alpha).query_cos
     law = attention(MODEL, temperature=SHARPNESS, cos=cosine, resolution=240)

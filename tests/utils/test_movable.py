@@ -79,7 +79,7 @@ def test_the_key_stands_once_in_the_book_and_names_every_learner():
     for name, color in COLORS.items():
         assert name == "signal" or f", {color})" in shown
     assert shown.count('stroke-dasharray=""') == len(COLORS) - 1 - len(LINES)
-    style = (ROOT / "site/static/type.css").read_text("utf-8")
+    style = (ROOT / "utils/explorers/explore.css").read_text("utf-8")
     for variable, color in re.findall(r"var\(--c-(\w+), (#\w+)\)", shown):
         assert variable == "bayes" or f"--c-{variable}: {color};" in style
     places = [

@@ -206,15 +206,15 @@ const cost = async (place) => { // 6: what labels buy
   const found = await fetch(new URL("../landing.json", import.meta.url)).then((answer) => answer.json());
   const alphas = found.alpha;
   const moment = stage(place, {
-    title: "test error against labelled bags per dimension", height: 310, small: 240,
-    label: "labelled bags per dimension <i>α</i>", stops: alphas, start: alphas.find((a) => a >= 1), text: (a) => show(a, 2),
+    title: "test error against labeled bags per dimension", height: 310, small: 240,
+    label: "labeled bags per dimension <i>α</i>", stops: alphas, start: alphas.find((a) => a >= 1), text: (a) => show(a, 2),
   });
   const { panel } = moment;
   const learners = [["pooled", "averaging", 14, "start", -8], ["attention", "attention", 12, "start", -8], ["message", "message passing", 3, "start", 14]];
   moment.draw = () => {
     const k = alphas.indexOf(moment.value);
     const scale = { domain: [0.014, 0.55], log: true, ticks: [0.02, 0.05, 0.1, 0.2, 0.5], format: (t) => percent(t), precise: (t) => percent(t) };
-    panel.begin({ x: { label: "labelled bags per dimension α", short: "α", domain: [alphas[0], alphas.at(-1)], log: true }, y: { label: "test error", ...scale } });
+    panel.begin({ x: { label: "labeled bags per dimension α", short: "α", domain: [alphas[0], alphas.at(-1)], log: true }, y: { label: "test error", ...scale } });
     panel.mark(moment.value, "");
     for (const [color, name, at, anchor, dy] of learners) {
       panel.line(name, alphas, found[color], color, { legend: false, width: 2.4 });

@@ -202,7 +202,7 @@ export const render = explorer({
     errors.mark(p.theta, "θ", "ink", { top: 196 });
     errors.end();
     const bags = geomspace(Math.max(4, p.n / 50), p.n * 50, 61);
-    turn.begin({ x: { label: "labelled bags n", short: "n", domain: [bags[0], bags.at(-1)], log: true }, y: { label: "cosine with the signal", domain: [0, 1.02] } });
+    turn.begin({ x: { label: "labeled bags n", short: "n", domain: [bags[0], bags.at(-1)], log: true }, y: { label: "cosine with the signal", domain: [0, 1.02] } });
     turn.line("query of two steps, all data", bags, bags.map((n) => cosine(p, n / p.d)), "attention");
     turn.dot(p.n, values.cosine, "attention", { r: 6, name: "here" });
     turn.mark(p.n, "n", "ink", { top: 196 });

@@ -156,7 +156,7 @@ EXPLORER = Explorer(
         Slider("R", "R", "needles in a positive bag", NEEDLES),
         Slider("theta", "θ", "strength of a needle", stops(0.5, 50, 61, log=True)),
         Slider("pi", "π", "share of positives", SHARES),
-        Slider("n", "n", "labelled bags", integers(50, 50_000)),
+        Slider("n", "n", "labeled bags", integers(50, 50_000)),
         Slider("d", "d", "dimension of a token", integers(10, 5000)),
     ),
     start={"L": 1000, "R": 3, "theta": 5.0, "pi": 0.3, "n": 4000, "d": 500},
