@@ -4,34 +4,27 @@
     python -m scripts.book.build_book --execute   its first half: the chapters, without pages
     python -m scripts.book.build_book --stored    a preview: with the stored outputs
 
-An executed copy of a chapter is kept under a name that is a hash of everything its outputs depend
-on: its source, the modules and stored results it rests on, the pinned packages and the version of
-Python. Sphinx runs from a staged copy of the book, and only when something in it changed; committed
+Sphinx runs from a staged copy of the book, and only when something in it changed; committed
 notebooks are never touched.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import yaml
 
 from scripts.book import (
     api_pages,
-    closure,
     explore_data,
     live_pages,
     process,
@@ -41,32 +34,25 @@ from scripts.book import (
 )
 from scripts.book.answers import add_answers
 from scripts.book.browser_assets import SITE
+from scripts.book.executed import execute_chapters, execution_table, tree_digest
 from scripts.book.ledger import ledger_page, mark_agreements
-from scripts.book.run_notebooks import ROOT, run, write
+from scripts.book.run_notebooks import ROOT, write
 from scripts.book.statements import statements_page
 from scripts.check import faults, mutants
 
 BUILD = ROOT / "_build"
 EXTENSION = ROOT / "site" / "ext"
-RESULTS = ROOT / "experiments" / "results"
-EXECUTED, SOURCE, HTML, STAMP = (
-    BUILD / name for name in ("executed", "source", "html", "complete")
-)
+SOURCE, HTML, STAMP = (BUILD / name for name in ("source", "html", "complete"))
 SPHINX = """import gc, sys
 from scripts.book.process import leave_with_parent
 leave_with_parent()
 gc.disable()  # a sixth of the time goes into looking for garbage, of which there is little
 from sphinx.cmd.build import main
 sys.exit(main(sys.argv[1:]))"""
-EXECUTED_NOW = """
-Each chapter of this site was executed from a fresh kernel before the page you read was written.
-The times below are of that run, with one BLAS thread for each kernel; the book is built only when
-every chapter runs to its end without an error or a warning."""
 STORED = """
 The pages of this copy show the outputs that are stored in the notebooks; no chapter was executed
 for it. `make book` executes every chapter, and then says here when and how long.
 """
-VERSIONS = ("numpy", "scipy", "scikit-learn", "matplotlib", "joblib", "anywidget", "jupyter-book")
 
 
 def toc_pages() -> list[str]:
@@ -92,109 +78,6 @@ def page_source(page: str) -> Path:
         if path.is_file():
             return path
     raise SystemExit(f"_toc.yml names {page}, and there is no {page}.md or {page}.ipynb")
-
-
-def digest(*parts: bytes) -> str:
-    joined = b"".join(hashlib.sha256(part).digest() for part in parts)
-    return hashlib.sha256(joined).hexdigest()[:16]
-
-
-def tree_digest(*folders: Path) -> str:
-    """A hash of the names and contents of files, and of all below some folders."""
-    files = sorted(
-        file
-        for folder in folders
-        for file in ([folder] if folder.is_file() else folder.rglob("*"))
-        if file.is_file()
-    )
-    return digest(
-        *(
-            part
-            for file in files
-            if "__pycache__" not in file.parts
-            for part in (str(file.relative_to(ROOT)).encode(), file.read_bytes())
-        )
-    )
-
-
-def chapter_key(path: Path, shared: str) -> str:
-    """What the outputs of a chapter depend on: its cells, not the outputs stored with them."""
-    notebook = nbformat.read(path, as_version=4)
-    cells = [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
-    return digest(json.dumps(cells, sort_keys=True).encode(), shared.encode())
-
-
-def foundations(path: Path) -> str:
-    """A hash of what a chapter's numbers come from: modules, and stored results by name."""
-    cells = nbformat.read(path, as_version=4).cells
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    code = re.sub(r"^(\s*)[%!].*$", r"\1pass", code, flags=re.M)
-    modules = closure.files(code)
-    texts = [code, *(file.read_text(encoding="utf-8") for file in modules)]
-    words = set(re.findall(r"[\w-]+", "\n".join(texts)))
-    results = (file for file in RESULTS.glob("*.*") if file.stem in words)
-    return tree_digest(*sorted({*modules, *results}))
-
-
-def executed_copies(paths: list[Path]) -> dict[Path, Path]:
-    """Where the executed copy of each chapter is kept."""
-    shared = digest(
-        (ROOT / "locks" / "book.txt").read_bytes(),
-        (ROOT / "scripts" / "book" / "run_notebooks.py").read_bytes(),
-        platform.python_version().encode(),
-    )
-    keys = {path: chapter_key(path, shared + foundations(path)) for path in paths}
-    return {path: EXECUTED / f"{path.stem}-{key}.ipynb" for path, key in keys.items()}
-
-
-def keep(copy: Path, text: str, seconds: float, each: list[float]) -> str:
-    """Store what an execution gave, with how long it took, in all and each code cell."""
-    record = {
-        "seconds": round(seconds, 1),
-        "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
-        "cells": len(each),
-        "each": each,
-    }
-    write(copy.with_suffix(".json"), json.dumps(record))
-    write(copy, text)
-    return "executed"
-
-
-def execute_chapters(paths: list[Path]) -> dict[str, Path]:
-    """Bring the executed copies up to date; return the copy of each chapter by its stem."""
-    copies = executed_copies(paths)
-    missing = [path for path in paths if not copies[path].exists()]
-    os.environ["NEEDLE_FIGURES"] = "svg"  # the pages hold drawings, the notebooks pictures
-    if missing and (kept := len(paths) - len(missing)):
-        print(f"{kept} chapter(s) unchanged since their last execution")
-    if missing and (failed := run(missing, lambda path, *told: keep(copies[path], *told))):
-        raise SystemExit(f"{len(failed)} chapter(s) failed: {', '.join(sorted(failed))}")
-    current = {copy.stem for copy in copies.values()}
-    for stale in EXECUTED.glob("*"):
-        if stale.stem not in current:
-            stale.unlink()
-    return {path.stem: copy for path, copy in copies.items()}
-
-
-def title(path: Path) -> str:
-    return nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].lstrip("# ")
-
-
-def execution_table(copies: dict[str, Path]) -> str:
-    """The measured part of the execution-status page, in Markdown."""
-    lines = [EXECUTED_NOW, "", "| chapter | code cells | seconds | executed (UTC) |"]
-    lines.append("| --- | ---: | ---: | --- |")
-    total = 0.0
-    for stem, copy in copies.items():
-        record = json.loads(copy.with_suffix(".json").read_text())
-        total += record["seconds"]
-        link = f"[{title(copy)}](chapters/{stem}.ipynb)"
-        lines.append(f"| {link} | {record['cells']} | {record['seconds']} | {record['when']} |")
-    lines += [f"| all | | {total:.1f} | |", "", "| software | version |", "| --- | --- |"]
-    lines.append(f"| Python | {platform.python_version()} |")
-    lines += [f"| {name} | {version(name)} |" for name in VERSIONS]
-    lines.append(f"| system | {platform.system()} {platform.machine()} |")
-    return "\n".join(lines) + "\n"
 
 
 def stage(pages: list[str], stored: bool = False) -> None:

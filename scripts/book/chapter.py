@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import nbformat
+
+from utils.agreement_table import MIME
 
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 STATEMENTS = ("theorem", "proposition", "lemma", "corollary", "result", "conjecture")
@@ -115,6 +120,21 @@ def boxes(source: str) -> Iterator[Box]:
         body = inner[len(options) :]
         title = match["argument"].strip()
         yield Box(match["name"], title, label[1] if label else None, body, after)
+
+
+def title(path: Path) -> str:
+    """The first line of a notebook."""
+    return str(nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].lstrip("# "))
+
+
+def agreements(path: Path) -> list[dict[str, Any]]:
+    """What the agreements of an executed notebook say, in order."""
+    return [
+        output["data"][MIME]
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for output in cell.get("outputs", [])
+        if MIME in output.get("data", {})
+    ]
 
 
 def mime_types(cell: Any) -> set[str]:

@@ -8,7 +8,6 @@ computed again only when something it depends on has changed.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import itertools
 import json
@@ -38,7 +37,7 @@ from needle.readout.capacity import _optimum as capacity_of
 from needle.readout.capacity import predict_capacity
 from needle.readout.transfer import INTERCEPTS
 from scripts.book import closure
-from scripts.book.explore_surfaces import averages, channels, how, steps
+from scripts.book.explore_surfaces import averages, channels, how, packed, steps
 from scripts.book.process import leave_with_parent
 from scripts.book.run_notebooks import ROOT, write
 from utils.explorers import FOLDER, specification
@@ -59,22 +58,6 @@ from utils.explorers.values import (
 )
 
 CACHE = ROOT / "_build" / "explore"
-
-
-def packed(values: Any, kind: str = "uint16") -> dict[str, Any]:
-    """An array of four-byte numbers, or of 16-bit steps from its least to its greatest value.
-
-    The last step stands for no value.
-    """
-    array = np.asarray(values, dtype=float)
-    low, high = float(np.nanmin(array)), float(np.nanmax(array))
-    if kind == "uint16":
-        steps = np.rint((array - low) / ((high - low) or 1.0) * 65534)
-        data = np.where(np.isnan(array), 65535, steps).astype("<u2")
-    else:
-        data = array.astype("<f4")
-    text = base64.b64encode(data.tobytes()).decode()
-    return {"kind": kind, "shape": list(array.shape), "low": low, "high": high, "data": text}
 
 
 def numbers() -> dict[str, Any]:

@@ -28,11 +28,20 @@ STEPS_SCALE, AVERAGES_SCALE = (2.0, 1.0, 1.0, 2.5, 0.5), (1.0, 2.0, 1.0)
 SMOOTHING, AVERAGES_SMOOTHING = 0.05, 0.01
 
 
-def packed(values: Any, kind: str) -> dict[str, Any]:
-    """An array as the browser reads it."""
+def packed(values: Any, kind: str = "uint16") -> dict[str, Any]:
+    """An array as the browser reads it: numbers of four or eight bytes, or 16-bit steps.
+
+    Steps go from its least to its greatest value; the last one stands for no value.
+    """
     array = np.asarray(values, dtype=float)
-    text = base64.b64encode(array.astype({"float32": "<f4", "float64": "<f8"}[kind]).tobytes())
-    return {"kind": kind, "shape": list(array.shape), "data": text.decode()}
+    low, high = float(np.nanmin(array)), float(np.nanmax(array))
+    if kind == "uint16":
+        steps = np.rint((array - low) / ((high - low) or 1.0) * 65534)
+        data = np.where(np.isnan(array), 65535, steps).astype("<u2")
+    else:
+        data = array.astype({"float32": "<f4", "float64": "<f8"}[kind])
+    text = base64.b64encode(data.tobytes()).decode()
+    return {"kind": kind, "shape": list(array.shape), "low": low, "high": high, "data": text}
 
 
 class Surface:

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from scripts.book.chapter import agreements as chapter_agreements
 from scripts.book.chapter import boxes
 from scripts.book.ledger_calibration import calibration
 from scripts.book.run_notebooks import chapters
@@ -81,11 +82,9 @@ def claims(text: str) -> list[Claim]:
 def agreements(notebooks: Mapping[Path, Path]) -> dict[str, Checked]:
     """The agreements in the executed copies of chapters, by name, in order."""
     return {
-        output["data"][MIME]["claim"]: Checked(chapter, output["data"][MIME])
+        record["claim"]: Checked(chapter, record)
         for chapter, copy in notebooks.items()
-        for cell in json.loads(copy.read_text(encoding="utf-8"))["cells"]
-        for output in cell.get("outputs", [])
-        if MIME in output.get("data", {})
+        for record in chapter_agreements(copy)
     }
 
 

@@ -17,6 +17,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from scripts.book import lab, plain_html, teaching
 from scripts.book.browser_assets import SITE
+from scripts.book.chapter import title
 from scripts.book.run_notebooks import ROOT, write
 from scripts.book.teaching import Problem, problems
 from scripts.check.browser import browser, serve
@@ -83,7 +84,7 @@ def sets() -> dict[str, tuple[str, list[Problem]]]:
     found: dict[str, tuple[str, list[Problem]]] = {}
     for problem in problems().values():
         name = f"chapter-{problem.chapter.stem}"
-        found.setdefault(name, (teaching.title(problem.chapter), []))[1].append(problem)
+        found.setdefault(name, (title(problem.chapter), []))[1].append(problem)
     for number, (name, _, labels) in enumerate(teaching.plan()["course"], 1):
         chosen = [problems()[label] for label in labels]
         found[f"session-{number:02d}"] = (f"Session {number}: {name}", chosen)

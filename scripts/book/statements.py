@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 
-from scripts.book.chapter import STATEMENTS, STATUSES, boxes
+from scripts.book.chapter import STATEMENTS, STATUSES, boxes, title
 from scripts.book.run_notebooks import ROOT, chapters
 
 MEANING = {
@@ -52,9 +52,8 @@ def statements(path: Path) -> list[Statement]:
 @cache
 def chapter_title(path: Path) -> str:
     """The title of a chapter with its number, that of an appendix with its letter."""
-    title = nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].lstrip("# ")
     number = path.stem.split("_")[0].lstrip("0")
-    return f"{number}. {title}" if number.isdigit() else title
+    return f"{number}. {title(path)}" if number.isdigit() else title(path)
 
 
 def statements_page(paths: list[Path], *, complete: bool = True) -> str:
@@ -82,9 +81,9 @@ def statements_page(paths: list[Path], *, complete: bool = True) -> str:
         lines += ["| number | statement | status |", "| --- | --- | --- |"]
         for statement in found:
             # a bar would end the column, and titles may hold mathematics with bars
-            title = re.sub(r"(?<!\\)\|", r"\\vert ", statement.title)
+            words = re.sub(r"(?<!\\)\|", r"\\vert ", statement.title)
             number = f"{{prf:ref}}`{statement.label}`" if statement.label else "–"
-            lines.append(f"| {number} | {title} | {statement.status or 'not yet said'} |")
+            lines.append(f"| {number} | {words} | {statement.status or 'not yet said'} |")
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ import nbformat
 import yaml
 
 from exercises.desk import find
-from scripts.book.chapter import MARK, boxes
+from scripts.book.chapter import MARK, boxes, title
 from scripts.book.run_notebooks import ROOT, chapters
 
 SOURCE = ROOT / "site" / "teaching.yml"
@@ -64,12 +64,6 @@ def plan() -> dict[str, Any]:
     return dict(yaml.safe_load(SOURCE.read_text(encoding="utf-8")))
 
 
-def title(page: str | Path) -> str:
-    """The first line of a notebook."""
-    path = ROOT / f"{page}.ipynb" if isinstance(page, str) else page
-    return str(nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].lstrip("# "))
-
-
 def course() -> str:
     """The sessions with what is read and the problem set, its time in hours."""
     lines = ["| session | what it treats, and what is read before | problem set |"]
@@ -77,7 +71,7 @@ def course() -> str:
     for number, (name, page, labels) in enumerate(plan()["course"], 1):
         links = "; ".join(f"{{ref}}`{problems()[label].title} <{label}>`" for label in labels)
         hours = sum(problems()[label].minutes for label in labels) / 60
-        read = f"[{title(page)}]({page}.ipynb)"
+        read = f"[{title(ROOT / f'{page}.ipynb')}]({page}.ipynb)"
         lines.append(f"| {number} | **{name}** <br> {read} | {links}; {hours:.1f} hours |")
     return "\n".join(lines)
 
@@ -135,7 +129,7 @@ def slides() -> str:
     for path in sorted((ROOT / "site" / "slides").glob("[01]*.md")):
         name = path.stem
         number = int(name.split("_")[0])
-        named = f"Chapter {number}: {title(f'chapters/{name}')}"
+        named = f"Chapter {number}: {title(ROOT / 'chapters' / f'{name}.ipynb')}"
         lines.append(f'- <a href="slides/{name}.html">{named}</a>')
     return (
         "Built from the key figures and explorers of the executed chapters; the key S opens the "

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scripts.book.chapter import agreements
 from scripts.book.run_notebooks import ROOT, chapters
-from utils.agreement_table import MIME
 
 FILE = ROOT / "experiments" / "results" / "agreements.json"
 MADE_OF_ALL = "g-calibration"  # mean and mean square of what is collected
@@ -24,9 +24,8 @@ def collected() -> list[dict[str, Any]]:
     return [
         {"claim": found["claim"], **{name: row[name] for name in ("quantity", "z", "trials")}}
         for path in chapters()
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
-        for output in cell.get("outputs", [])
-        if (found := output.get("data", {}).get(MIME)) and found["claim"] != MADE_OF_ALL
+        for found in agreements(path)
+        if found["claim"] != MADE_OF_ALL
         for row in found["rows"]
         if row["standard_error"] > 0 and row["z"] is not None
     ]

@@ -18,9 +18,9 @@ from typing import Any
 import nbformat
 
 from needle.trials.keys import digest, package_source
+from scripts.book.chapter import agreements
 from scripts.book.ledger_calibration import FRESH
-from scripts.book.run_notebooks import ROOT, chapters, execute, limit_threads
-from utils.agreement_table import MIME
+from scripts.book.run_notebooks import ROOT, chapters, execute, limit_threads, write
 
 FOLDER = ROOT / "_build" / "fresh"
 PRELUDE = """
@@ -57,16 +57,6 @@ needle.trials.grid.sweep = needle.trials.sweep = _again
 """
 
 
-def records(text: str) -> list[dict[str, Any]]:
-    """The agreements of an executed notebook, in order."""
-    return [
-        output["data"][MIME]
-        for cell in nbformat.reads(text, as_version=4).cells
-        for output in cell.get("outputs", [])
-        if MIME in output.get("data", {})
-    ]
-
-
 def look(path: Path, shift: int) -> list[dict[str, Any]]:
     """The agreements of one chapter at other seeds, executed or kept."""
     source = path.read_text(encoding="utf-8")
@@ -81,7 +71,8 @@ def look(path: Path, shift: int) -> list[dict[str, Any]]:
     copy = FOLDER / path.name
     FOLDER.mkdir(parents=True, exist_ok=True)
     copy.write_text(nbformat.writes(content), encoding="utf-8")
-    found = records(execute(copy)[0])
+    write(copy, execute(copy)[0])
+    found = agreements(copy)
     kept.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
     return found
 

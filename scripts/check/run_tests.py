@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from scripts.book.build_book import executed_copies, keep
+from scripts.book.executed import executed_copies, keep
 from scripts.book.run_notebooks import ROOT, THREADS, chapters
 
 REPORTS = ROOT / "_build" / "reports"

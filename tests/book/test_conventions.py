@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.book import browser_assets, build_book, plain_build
+from scripts.book import browser_assets, build_book, executed, plain_build
 from scripts.book.run_notebooks import ROOT, chapters
 
 BLIND = """
@@ -146,4 +146,4 @@ def test_no_page_says_that_it_was_executed_when_it_was_not():
     page = (ROOT / "site" / "execution.md").read_text(encoding="utf-8")
     assert "executed" not in page
     assert "no chapter was executed" in " ".join(build_book.STORED.split())
-    assert "was executed from a fresh kernel" in build_book.EXECUTED_NOW
+    assert "was executed from a fresh kernel" in executed.EXECUTED_NOW

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import needle
-from scripts.book import build_book
+from scripts.book import executed
 from scripts.book.run_notebooks import ROOT, WIDGETS, stable_text, write
 from scripts.check import run_tests
 from scripts.run import lock as lock_script
@@ -52,14 +52,14 @@ def test_a_chapter_is_known_by_its_source_and_by_what_it_uses(tmp_path: Path) ->
     path = tmp_path / "07_needle.ipynb"
     notebook = sound_notebook()
     nbformat.write(notebook, path)
-    key = build_book.chapter_key(path, "utils")
-    assert key != build_book.chapter_key(path, "other utils")
+    key = executed.chapter_key(path, "utils")
+    assert key != executed.chapter_key(path, "other utils")
     notebook.cells[3].outputs = []
     nbformat.write(notebook, path)
-    assert key == build_book.chapter_key(path, "utils")
+    assert key == executed.chapter_key(path, "utils")
     notebook.cells[3].source += "\n1"
     nbformat.write(notebook, path)
-    assert key != build_book.chapter_key(path, "utils")
+    assert key != executed.chapter_key(path, "utils")
 
 
 def test_a_failing_test_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,9 @@ from bs4 import BeautifulSoup
 from PIL import Image
 
 from scripts.book.api_pages import modules as api_modules
-from scripts.book.build_book import HTML, VERSIONS
+from scripts.book.build_book import HTML
 from scripts.book.chapter import STATUSES
+from scripts.book.executed import VERSIONS
 from scripts.book.run_notebooks import ROOT, chapters
 from scripts.book.statements import statements
 from tests.site.conftest import CHAPTERS, PAGES
