@@ -65,6 +65,13 @@ def find() -> str:
     raise RuntimeError("no Chromium can be found or installed; SKIP_BROWSER=1 leaves it out")
 
 
+# a page's own list of what its Content-Security-Policy has refused
+WATCH = (
+    "addEventListener('securitypolicyviolation', e => { (window.broken ??= [])"
+    ".push(`${e.violatedDirective}: ${e.blockedURI} ${e.sample}`); });"
+)
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *arguments: Any) -> None:
         pass
@@ -137,6 +144,7 @@ def opened(
     )
     context.set_default_timeout(180_000)  # a guard: a machine may be busy
     context.add_init_script(f"localStorage.mode = '{theme}'; localStorage.theme = '{theme}';")
+    context.add_init_script(WATCH)
     if not formulas:
         nothing = {"content_type": "text/javascript", "body": ""}
         context.route("**/mathjax/**", lambda route: route.fulfill(**nothing))

@@ -16,12 +16,13 @@ from scripts.check.browser import QuietHandler, launched, opened, serve
 from tests.site.looks import resize
 from tests.site.reader import SUB_PATH, Site
 from tests.site.sliders import pages
+from utils.explorers.values import EXPLORERS
 
 PAGES = toc_pages()
 OTHERS = ["search", "api/laws", "api/sweep"]  # not in the file of contents; two pages of modules
 SEEN = [*PAGES, *(name for name in OTHERS if (HTML / f"{name}.html").exists())]
 CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
-LONG = ("pdf", "whole", "reader", "lab", "others")  # groups that take half a minute or more
+LONG = ("pdf", "whole", "reader", "lab", "others", "guide")  # groups of half a minute or more
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,6 +33,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return LONG.index(mark.args[0]) if mark and mark.args[0] in LONG else len(LONG)
 
     items.sort(key=place)
+
+
+def of_each(names: list[str]) -> list[Any]:
+    """Names as parameters; all tests of one run on one worker, which opens its page once."""
+    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
 
 
 @pytest.fixture(scope="session")
@@ -90,9 +96,23 @@ def explorer(chromium: Any, host: str, place: dict[str, str]) -> Callable[[str],
     return lambda name: opened(chromium, f"{host}/{place[name]}.html", formulas=False)
 
 
-def of_each(names: list[str]) -> list[Any]:
-    """Pages as parameters; all tests of a page run on one worker, which opens it once."""
-    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+@pytest.fixture(scope="module", params=of_each(sorted(EXPLORERS)))
+def alone(
+    request: pytest.FixtureRequest, chromium: Any, host: str, place: dict[str, str]
+) -> Iterator[Any]:
+    """The page of an explorer, opened once for all tests that take it; `page.name` says whose."""
+    address = f"{host}/{place[request.param]}.html"
+    with opened(chromium, address, formulas=False) as page:
+        page.name = request.param
+        yield page
+
+
+@pytest.fixture
+def played(alone: Any) -> Any:
+    """The same page, its explorer as at first."""
+    inside = f'[data-explorer="{alone.name}"]'
+    alone.locator(f"{inside} button", has_text="Reset").click()
+    return alone
 
 
 @pytest.fixture(scope="module", params=of_each(SEEN))

@@ -16,6 +16,23 @@ TEXT_CONTRAST = 4.5  # WCAG AA for text, here of the strongest ink of a figure a
 SCROLLS = "[...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth)"
 FIGURES = ".plate > img, .plate > svg, img.plot"
 
+# interruptions and words before the exercises; formulas count as their TeX, each a word or two
+READ = """() => {
+    const set = [...MathJax.startup.document.math].map(formula => formula.typesetRoot);
+    const tex = [...MathJax.startup.document.math].map(
+        ({ start, math, end }) => document.createTextNode(start.delim + math + end.delim));
+    set.forEach((formula, k) => formula.replaceWith(tex[k]));
+    const end = document.getElementById('exercises'), article = document.querySelector('article');
+    const before = e => !end || e.compareDocumentPosition(end) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const all = kind => [...article.querySelectorAll(kind)].filter(
+        e => before(e) && e.checkVisibility());
+    const words = all('p:not(.explorer-live), li, figcaption, h2, h3')
+        .filter(e => !e.parentElement.closest('li, figcaption, .reading-path'))
+        .reduce((sum, e) => sum + e.innerText.split(/\\s+/).filter(w => /\\w/.test(w)).length, 0);
+    const found = all('summary, .cell_input, .cell_output pre').length;
+    tex.forEach((text, k) => text.replaceWith(set[k]));
+    return [found, words]; }"""
+
 
 def luminance(colors: np.ndarray) -> np.ndarray:
     """Relative luminance (WCAG) of colours (…, 3) in 0–255."""

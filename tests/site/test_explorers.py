@@ -21,15 +21,13 @@ from tests.site.sliders import (
     random_settings,
     resolution,
 )
+from tests.site.test_pages import WCAG, violations
 from utils.explorers import bundle, values
 from utils.explorers.again import TIMES
 from utils.explorers.length import STRENGTHS as HEIGHT_STRENGTHS
 from utils.explorers.lengths import SHARES as TRAINED
 from utils.explorers.onepass import SAMPLES
 from utils.explorers.values import ALPHAS, BUDGETS, COSINES, EXPLORERS, HEIGHTS, SHARES, SHARPNESSES
-
-POINTS = 1000
-EXACT = 1e-9
 
 
 def test_every_explorer_has_a_page(place: dict[str, str]) -> None:
@@ -62,17 +60,9 @@ def compared(name: str, count: int, found: list[dict[str, Any]]) -> tuple[dict[s
     return worst, numbers
 
 
-@pytest.mark.parametrize("name", ["needle", "steps", "length"])
-def test_closed_forms_of_the_browser_are_those_of_python(explorer: Any, name: str) -> None:
-    """At a thousand random settings."""
-    with explorer(name) as page:
-        found = computed(page, name, random_settings(name, POINTS))
-    worst, _ = compared(name, POINTS, found)
-    assert max(worst.values()) < EXACT
-
-
-# settings (their grids are small, so a sample of it), and what the status line promises of each
+# settings (of tables, whose grids are small, a sample), and what the status line promises of each
 PROMISED = {
+    **dict.fromkeys(["needle", "steps", "length"], (1000, {}, 1e-9)),  # closed forms
     "detection": (24, {"attention": 0.03, "here": 0.03}, 1e-6),
     "curves": (24, {}, 0.03),
     "capacity": (72, {}, 1e-3),
@@ -84,13 +74,14 @@ PROMISED = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(PROMISED))
-def test_tables_are_as_good_as_they_say(explorer: Any, name: str) -> None:
-    """At least a thousand numbers each, against what `utils` computes for the same sliders."""
-    count, loose, tight = PROMISED[name]
-    with explorer(name) as page:
-        found = computed(page, name, random_settings(name, count))
-    worst, numbers = compared(name, count, found)
+def test_numbers_are_as_good_as_they_say(alone: Any) -> None:
+    """At least a thousand each, against what `utils` computes for the same sliders."""
+    if alone.name == "numbers":  # has tests of its own, test_own_numbers
+        return
+    count, loose, tight = PROMISED[alone.name]
+    worst, numbers = compared(
+        alone.name, count, computed(alone, alone.name, random_settings(alone.name, count))
+    )
     assert numbers >= 1000
     assert {key: size for key, size in worst.items() if size > loose.get(key, tight)} == {}
 
@@ -137,26 +128,25 @@ DRAWN = {  # curve as named in the SVG: (key in the values, its abscissae)
 }
 
 
-@pytest.mark.parametrize("name", sorted(DRAWN))
-def test_drawn_curves_follow_the_sliders_to_the_values_of_python(explorer: Any, name: str) -> None:
-    with explorer(name) as page:
-        for turn in (None, *EXPLORERS[name].sliders[:2]):
-            if turn:
-                knob(page, name, turn.name).focus()
-                page.keyboard.press("ArrowRight")
-            expected, drawn = values(name, current(page, name)), curves(page, name)
-            step = max(resolution(page, name))
-            for label, (key, places) in DRAWN[name].items():
-                wanted = np.array(expected[key], dtype=float)
-                shown = drawn[label][:, 1]
-                keep = np.isfinite(wanted)
-                assert drawn[label][:, 0] == pytest.approx(
-                    np.array(places)[keep], rel=2e-3, abs=1e-2
-                )
-                bound = {"rel": 2e-3} if key.startswith("by") else {"abs": 2 * step + 1e-4}
-                assert shown == pytest.approx(wanted[keep], **bound)
-        if name == "steps":
-            check_boundary(page)
+def test_drawn_curves_follow_the_sliders_to_the_values_of_python(played: Any) -> None:
+    page, name = played, played.name
+    if name not in DRAWN:
+        return
+    for turn in (None, *EXPLORERS[name].sliders[:2]):
+        if turn:
+            knob(page, name, turn.name).focus()
+            page.keyboard.press("ArrowRight")
+        expected, drawn = values(name, current(page, name)), curves(page, name)
+        step = max(resolution(page, name))
+        for label, (key, places) in DRAWN[name].items():
+            wanted = np.array(expected[key], dtype=float)
+            shown = drawn[label][:, 1]
+            keep = np.isfinite(wanted)
+            assert drawn[label][:, 0] == pytest.approx(np.array(places)[keep], rel=2e-3, abs=1e-2)
+            bound = {"rel": 2e-3} if key.startswith("by") else {"abs": 2 * step + 1e-4}
+            assert shown == pytest.approx(wanted[keep], **bound)
+    if name == "steps":
+        check_boundary(page)
 
 
 def test_learning_curves_pass_through_the_budgets(explorer: Any) -> None:
@@ -241,21 +231,18 @@ def test_mouse_keyboard_and_touch_move_the_curves(
     context.close()
 
 
-@pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_an_address_keeps_a_view_and_reset_forgets_it(
-    chromium: Any, explorer: Any, name: str
-) -> None:
+def test_an_address_keeps_a_view_and_reset_forgets_it(chromium: Any, played: Any) -> None:
+    name = played.name
     sentence = f'[data-explorer="{name}"] .explorer-sentence'
-    with explorer(name) as page:
-        start = page.locator(sentence).inner_text()
-        for slider in EXPLORERS[name].sliders[:3]:
-            handle = knob(page, name, slider.name)
-            handle.focus()
-            page.keyboard.press("ArrowRight" if handle.input_value() == "0" else "ArrowLeft")
-        moved = [f"{name}.{slider.name}=" for slider in EXPLORERS[name].sliders[:3]]
-        page.wait_for_url(lambda url: all(key in urlsplit(url).query for key in moved))
-        address, chosen = page.url, current(page, name)
-        told, drawn = page.locator(sentence).inner_text(), curves(page, name)
+    start = played.locator(sentence).inner_text()
+    for slider in EXPLORERS[name].sliders[:3]:
+        handle = knob(played, name, slider.name)
+        handle.focus()
+        played.keyboard.press("ArrowRight" if handle.input_value() == "0" else "ArrowLeft")
+    moved = [f"{name}.{slider.name}=" for slider in EXPLORERS[name].sliders[:3]]
+    played.wait_for_url(lambda url: all(key in urlsplit(url).query for key in moved))
+    address, chosen = played.url, current(played, name)
+    told, drawn = played.locator(sentence).inner_text(), curves(played, name)
     with opened(chromium, address, formulas=False) as page:
         assert current(page, name) == chosen
         assert page.locator(sentence).inner_text() == told != start
@@ -267,49 +254,39 @@ def test_an_address_keeps_a_view_and_reset_forgets_it(
         page.wait_for_url(lambda url: f"{name}." not in urlsplit(url).query)
 
 
-@pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_an_explorer_can_be_heard_read_and_saved(explorer: Any, name: str) -> None:
+def test_an_explorer_can_be_heard_read_and_saved(played: Any) -> None:
+    page, name = played, played.name
     inside = f'[data-explorer="{name}"]'
-    with explorer(name) as page:
-        for slider in EXPLORERS[name].sliders:
-            said = knob(page, name, slider.name).get_attribute("aria-valuetext")
-            assert slider.label in said and len(said) > len(slider.label)
-        live = page.locator(f"{inside} [aria-live]")
-        assert live.count() == 1
-        page.wait_for_function(
-            "n => document.querySelector(`[data-explorer=${n}] [aria-live]`).innerText.length > 40",
-            arg=name,
-        )
-        reader = page.locator(f"{inside} .hit[tabindex='0']").first
-        reader.focus()
-        page.keyboard.press("ArrowRight")
-        read = reader.get_attribute("aria-valuetext")
-        assert re.search(r"\d", read)
-        page.keyboard.press("End")
-        assert reader.get_attribute("aria-valuetext") != read
-        page.keyboard.press("Escape")
-        assert reader.get_attribute("aria-valuetext") == "not reading"
-        reader.hover()
-        assert page.locator(f"{inside} .cursor text").count() > 0
-        with page.expect_download() as waiting:
-            page.locator(f"{inside} button", has_text="Save the picture").click()
-        picture = Path(waiting.value.path()).read_text()
-        assert picture.startswith("<svg") and "<text" in picture and "var(" not in picture
-        assert page.failures == page.complaints == []
+    for slider in EXPLORERS[name].sliders:
+        said = knob(page, name, slider.name).get_attribute("aria-valuetext")
+        assert slider.label in said and len(said) > len(slider.label)
+    live = page.locator(f"{inside} [aria-live]")
+    assert live.count() == 1
+    page.wait_for_function(
+        "n => document.querySelector(`[data-explorer=${n}] [aria-live]`).innerText.length > 40",
+        arg=name,
+    )
+    reader = page.locator(f"{inside} .hit[tabindex='0']").first
+    reader.focus()
+    page.keyboard.press("ArrowRight")
+    read = reader.get_attribute("aria-valuetext")
+    assert re.search(r"\d", read)
+    page.keyboard.press("End")
+    assert reader.get_attribute("aria-valuetext") != read
+    page.keyboard.press("Escape")
+    assert reader.get_attribute("aria-valuetext") == "not reading"
+    reader.hover()
+    assert page.locator(f"{inside} .cursor text").count() > 0
+    with page.expect_download() as waiting:
+        page.locator(f"{inside} button", has_text="Save the picture").click()
+    picture = Path(waiting.value.path()).read_text()
+    assert picture.startswith("<svg") and "<text" in picture and "var(" not in picture
+    assert page.failures == page.complaints == []
 
 
-@pytest.mark.parametrize("name", sorted(EXPLORERS))
-def test_explorers_have_no_findings_of_axe(explorer: Any, name: str) -> None:
-    """In the light and in the dark."""
-    script = Path("_vendor/tests/axe.min.js")
-    with explorer(name) as page:
-        page.evaluate(script.read_text(encoding="utf-8"))  # no tag: policy
-        for theme in ("light", "dark"):
-            page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
-            found = page.evaluate(
-                """async (name) => (await axe.run(`[data-explorer="${name}"]`, { runOnly:
-                    ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }))
-                    .violations.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 120))])""",
-                name,
-            )
-            assert found == [], theme
+def test_explorers_have_no_findings_of_axe(played: Any) -> None:
+    """In the light and in the dark; the last, for it leaves the dark behind."""
+    rules, where = [*WCAG, "best-practice"], f"'[data-explorer={played.name}]'"
+    for theme in ("light", "dark"):
+        played.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        assert violations(played, rules, where) == [], theme

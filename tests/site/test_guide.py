@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,10 @@ OUT = (
 OUT += ", .live-start, .reading-switch, h1, h2, h3, h4, script, style, svg, .admonition-title"
 
 
+pytestmark = pytest.mark.xdist_group("guide")  # each page is read once, for all tests
+
+
+@functools.cache
 def article(site: Path, name: str) -> Tag:
     page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
     found = page.find("article")
@@ -35,6 +41,7 @@ def article(site: Path, name: str) -> Tag:
 
 def counted(text: Tag) -> float:
     """The minutes of a page, from what a reader has before the eyes in reading mode."""
+    text = copy.copy(text)
     if end := text.find(id="exercises"):
         for later in [end, *end.find_next_siblings()]:
             later.decompose()

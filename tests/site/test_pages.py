@@ -15,6 +15,7 @@ from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, REQUESTS, SECOND, burden
 from tests.site.looks import (
     FIGURES,
+    READ,
     TEXT_CONTRAST,
     background,
     contrast,
@@ -102,6 +103,8 @@ FIRST = """() => {
 }"""
 SOON = 1.5 * 800  # a screen and a half, until something is to be seen, or to be moved
 NUMBERED = re.compile(r"chapters/\d")
+INTERRUPTIONS, WORDS = 5.0, 4500  # in a thousand words; words before the exercises
+LONG = "13"  # a chapter that is longer
 CLOSED = "details:not([open]) > :not(summary)"
 LETTERS = """() => {
     const pen = document.createElement('canvas').getContext('2d');
@@ -146,6 +149,20 @@ def test_page_is_whole_and_alone(wide: Any) -> None:
     assert wide.locator("[data-explorer] mjx-container").count() == 0
     if wide.name in CHAPTERS:
         assert wide.locator("mjx-container").count() > 0
+
+
+def test_the_text_is_seldom_interrupted(wide: Any) -> None:
+    """By visible code, prints and folds, before the exercises; before anything else is touched."""
+    if wide.name not in CHAPTERS:
+        return
+    assert wide.evaluate("() => document.documentElement.dataset.read") == "reading"
+    found, words = wide.evaluate(READ)
+    assert 1000 * found / words <= INTERRUPTIONS, (found, words)
+    number = wide.name.split("/")[1][:2]
+    assert words <= WORDS or not number.isdigit() or number in LONG.split(), words
+    wide.evaluate("() => window.book.read('code')")
+    assert wide.evaluate(READ)[0] > 2 * found
+    wide.evaluate("() => window.book.read('reading')")
 
 
 def test_page_is_light_enough_for_a_slow_line(wide: Any, site: Path) -> None:
@@ -260,6 +277,13 @@ def test_figures_are_legible_in_the_dark(dark: Any) -> None:
         frame = np.median(seen[:4].reshape(-1, 3), axis=0)
         assert contrast(frame, ground) < 1.3
         assert np.quantile(contrast(seen, ground), 0.995) > TEXT_CONTRAST
+
+
+def test_nothing_breaks_the_policy(dark: Any) -> None:
+    """Of all that was done so far, nor does a first button."""
+    for button in dark.locator("button[onclick]").all()[:1]:
+        button.evaluate("e => e.click()")
+    assert dark.evaluate("window.broken ?? []") == dark.complaints == []
 
 
 def test_anyone_can_use_the_page(dark: Any) -> None:

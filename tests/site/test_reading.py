@@ -10,30 +10,8 @@ import pytest
 from scripts.check.browser import opened
 from tests.site.conftest import CHAPTERS
 
-INTERRUPTIONS, PAGES_OF_PAPER = 5.0, 0.75  # a thousand words; share of what is printed with code
-READ = """() => {
-    const end = document.getElementById('exercises'), article = document.querySelector('article');
-    const before = e => !end || e.compareDocumentPosition(end) & Node.DOCUMENT_POSITION_FOLLOWING;
-    const all = kind => [...article.querySelectorAll(kind)].filter(
-        e => before(e) && e.checkVisibility());
-    const words = all('p, li, figcaption, h2, h3')
-        .filter(e => !e.parentElement.closest('li, figcaption, .reading-path'))
-        .reduce((sum, e) => sum + e.innerText.split(/\\s+/).filter(w => /\\w/.test(w)).length, 0);
-    return [all('summary, .cell_input, .cell_output pre').length, words]; }"""
+PAGES_OF_PAPER = 0.75  # share of what is printed with code
 MODE = "() => document.documentElement.dataset.read"
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_the_text_is_seldom_interrupted(chromium: Any, host: str, name: str) -> None:
-    """By visible code, prints and lines of folds, before the exercises; with code by far more."""
-    with opened(chromium, f"{host}/{name}.html", formulas=False) as page:
-        assert page.evaluate(MODE) == "reading"
-        found, words = page.evaluate(READ)
-        assert 1000 * found / words <= INTERRUPTIONS, (found, words)
-        number = name.split("/")[1][:2]
-        assert words <= WORDS or not number.isdigit() or number in LONG.split(), words
-        page.evaluate("() => window.book.read('code')")
-        assert page.evaluate(READ)[0] > 2 * found
 
 
 def test_one_key_and_one_click_change_the_mode_and_it_is_remembered(
@@ -137,8 +115,6 @@ def test_captions_say_first_what_there_is_to_see(site: Any) -> None:
             assert before.rfind('<details class="code"') > before.rfind("</details>")
 
 
-WORDS = 4500  # before the exercises
-LONG = "13"  # a chapter that is longer
 NUMBERED = [name for name in CHAPTERS if name.split("/")[1][0].isdigit()]
 
 
