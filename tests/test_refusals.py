@@ -51,7 +51,6 @@ from needle.oracle.exponents import detection_boundary, detection_exponent
 from needle.oracle.heads import sample_signed, second_moment_cos, second_moment_query, signed_error
 from needle.oracle.hops import (
     one_layer_bound,
-    revealed_error,
     sample_hops,
     simulate_two_hops,
     two_hop_error,
@@ -260,7 +259,6 @@ GOOD = {  # function: arguments that work
     simulate_two_hops: {"m": 4, "n": 3, "rng": RNG, **HOPS},
     two_hop_error: {"m": 4, "query_cos": 0.9, "match_cos": 0.9, **HOPS},
     one_layer_bound: {"m": 4, "theta2": 2.0, "heads": 1},
-    revealed_error: {"m": 4, "theta2": 2.0, "k": 2, "rng": RNG, "n": 10},
     predict_relay: {"m": 4, "n": 30, **HOPS},
     simulate_relay: {"m": 4, "n": 30, "rng": RNG, "fresh": 3, **HOPS},
     simulate_guessing: {

@@ -13,7 +13,6 @@ from .heads import second_moment_cos as second_moment_cos
 from .heads import second_moment_query as second_moment_query
 from .heads import signed_error as signed_error
 from .hops import one_layer_bound as one_layer_bound
-from .hops import revealed_error as revealed_error
 from .hops import sample_hops as sample_hops
 from .hops import simulate_two_hops as simulate_two_hops
 from .hops import two_hop_error as two_hop_error

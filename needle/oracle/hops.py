@@ -177,17 +177,3 @@ def one_layer_bound(m: int, theta2: float, heads: int = 1) -> float:
     m, heads = check_integer("m", m, 2), check_integer("heads", heads, 1)
     theta2 = check_real("theta2", theta2, 0)
     return float(ndtr(-theta2 * math.sqrt(min(2 * heads, m) / m)))
-
-
-def revealed_error(
-    m: int, theta2: float, k: int, rng: np.random.Generator, n: int = 10_000
-) -> float:
-    """What the bound bounds, by draws: all is known but which of two tokens is the needle.
-
-    Seen through k orthonormal directions P they are two Gaussians at distance θ₂√2|P(u − u′)|.
-    """
-    m, n = check_integer("m", m, 2), check_integer("n", n, 1)
-    k, theta2, rng = check_integer("k", k, 1, m), check_real("theta2", theta2, 0), check_rng(rng)
-    u, other = (rng.standard_normal((n, m)) for _ in range(2))
-    u, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (u, other))
-    return float(ndtr(-theta2 * np.linalg.norm((u - other)[:, :k], axis=1) / math.sqrt(2)).mean())

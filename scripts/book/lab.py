@@ -24,7 +24,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from scripts.book.chapter import DIRECTIVE, boxes
+from scripts.book.chapter import DIRECTIVE, boxes, title
 from scripts.book.run_notebooks import ROOT, chapters, write
 
 LAB, ENVIRONMENT = ROOT / "_build" / "lab", ROOT / ".venv-lab"
@@ -63,8 +63,8 @@ def labels() -> dict[str, tuple[str, str]]:
             for box in boxes(cell.source):
                 if box.label:
                     found[box.label] = (path.name, box.title)
-            for name, title in re.findall(r"^\(([\w-]+)\)=\s*\n#+ (.*)", cell.source, re.M):
-                found[name] = (path.name, title)
+            for name, what in re.findall(r"^\(([\w-]+)\)=\s*\n#+ (.*)", cell.source, re.M):
+                found[name] = (path.name, what)
             for name in re.findall(r"^\$\$ \((\S+)\)|:label: *(eq-\S+)", cell.source, re.M):
                 found.setdefault("".join(name), (path.name, ""))
     return found
@@ -102,11 +102,11 @@ def words(source: str, name: str) -> str:
     def refer(match: re.Match[str]) -> str:
         label = match[2].strip()
         label = re.sub(r".*<(.*)>$", r"\1", label)
-        where, title = labels().get(label, (name, ""))
+        where, what = labels().get(label, (name, ""))
         if where == name:
             return match[0]
         chapter = where.split("_")[0].lstrip("0")
-        return f"[{title or 'an equation'}, {chapter}]({where})"
+        return f"[{what or 'an equation'}, {chapter}]({where})"
 
     source = re.sub(r"\{cite(?::\w+)?\}`([^`]+)`", cite, source)
     source = source.replace("{prf:result}", "{prf:observation}")  # a name that JupyterLab knows
@@ -128,8 +128,8 @@ def readable(notebook: Any, name: str) -> Any:
         if "solution-end" in kinds:
             continue
         if "solution-start" in kinds:
-            title = labels().get(kinds["solution-start"], ("", ""))[1]
-            cell.source = f"##### Solution: {title or kinds['solution-start']}"
+            solved = labels().get(kinds["solution-start"], ("", ""))[1]
+            cell.source = f"##### Solution: {solved or kinds['solution-start']}"
             cell.metadata["jp-MarkdownHeadingCollapsed"] = True
         else:
             if "exercise" in kinds:
@@ -147,9 +147,8 @@ def landing(paths: list[Path]) -> Any:
     """The notebook that says where to begin."""
     lines = []
     for path in paths:
-        title = nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].lstrip("# ")
-        number = path.stem.split("_")[0].lstrip("0")
-        shown = title if title.startswith("Appendix") else f"Chapter {number}: {title}"
+        name, number = title(path), path.stem.split("_")[0].lstrip("0")
+        shown = name if name.startswith("Appendix") else f"Chapter {number}: {name}"
         lines.append(f"- [{shown}](chapters/{path.name})")
     text = START.format(first=paths[0].name, seconds=20, chapters="\n".join(lines))
     code = new_code_cell('from utils.explorers import explore\n\nexplore("needle")')
@@ -162,8 +161,8 @@ def landing(paths: list[Path]) -> Any:
 def own_numbers() -> Any:
     """The notebook with the plan as a figure, at exact numbers, and the plan itself."""
     page = (ROOT / "site" / "your_numbers.md").read_text(encoding="utf-8")
-    title, question, *_ = page.split("\n\n")
-    text = f"{title}\n\n{question}\n\nEvery move of a slider computes a plan: seconds, not moments."
+    head, question, *_ = page.split("\n\n")
+    text = f"{head}\n\n{question}\n\nEvery move of a slider computes a plan: seconds, not moments."
     cells = [
         new_markdown_cell(text),
         new_code_cell('from utils.explorers import explore\n\nexplore("numbers")'),

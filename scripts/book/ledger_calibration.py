@@ -1,23 +1,25 @@
 """All z-scores of the book together, for the page "Ledger": two pictures, a test, fresh seeds.
 
-The pictures are drawn when the page is built, as SVG in the ink of the page, and need no script.
+The pictures are drawn when the page is built, as those of the chapters are.
 """
 
 from __future__ import annotations
 
-import html
+import io
 import json
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy import stats
 
 from scripts.book.run_notebooks import ROOT
+from utils.figures import color_of, finish, panels, theory
 
 FRESH = ROOT / "experiments" / "results" / "fresh_agreements.json"
 EDGES = np.arange(-3.75, 4.0, 0.5)  # no z of one decimal is an edge
-SIZE, LEFT, RIGHT, TOP, BOTTOM = (360, 250), 44, 8, 10, 40
 
 
 def rounded_distance(z: np.ndarray) -> float:
@@ -49,87 +51,33 @@ def tested(chance: list[np.ndarray]) -> tuple[float, float, float]:
     )
 
 
-def drawing(
-    marks: Iterable[str], x: tuple[float, float], y: tuple[float, float], ticks: Iterable[float],
-    names: tuple[str, str], words: str,
-) -> str:  # fmt: skip
-    """Axes around marks that were drawn in the units of the picture."""
-    width, height = SIZE
-    bottom, right = height - BOTTOM, width - RIGHT
-    parts = [
-        f'<svg role="img" aria-label="{html.escape(words)}" viewBox="0 0 {width} {height}" '
-        f'style="width: 100%; max-width: {width}px; height: auto" fill="currentColor" '
-        'font-size="12">',
-        f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="currentColor"/>',
-    ]
-    for tick in range(-3, 4):
-        place = across(tick, x)
-        parts.append(
-            f'<text x="{place:.1f}" y="{bottom + 15}" text-anchor="middle">{signed(tick)}</text>'
-        )
-    for tick in ticks:
-        place = up(tick, y)
-        parts.append(
-            f'<text x="{LEFT - 5}" y="{place + 4:.1f}" text-anchor="end">{signed(tick)}</text>'
-        )
-    middle = (TOP + bottom) / 2
-    turned = f'transform="translate(11 {middle}) rotate(-90)" text-anchor="middle"'
-    parts += [
-        f'<text x="{(LEFT + right) / 2}" y="{height - 6}" text-anchor="middle">{names[0]}</text>',
-        f"<text {turned}>{names[1]}</text>",
-    ]
-    return "".join([*parts, *marks, "</svg>"])
+def pictures(z: np.ndarray) -> Figure:
+    """Bars of the z-scores below the normal curve, and all in order against its quantiles."""
+    fig, (left, right) = panels(1, 2)
+    left.hist(z, EDGES, color=color_of("vectorized"), alpha=0.75, rwidth=0.94)
+    fine = np.linspace(EDGES[0], EDGES[-1], 121)
+    theory(left, fine, len(z) * (EDGES[1] - EDGES[0]) * stats.norm.pdf(fine))
+    finish(left, x="z", y="rows")
+    levels = stats.norm.ppf((np.arange(len(z)) + 0.5) / len(z))
+    theory(right, EDGES[[0, -1]], EDGES[[0, -1]])
+    right.plot(levels, np.sort(z), ".", color=color_of("vectorized"), ms=4)
+    finish(right, x="normal quantile", y="z")
+    return fig
 
 
-def across(value: float, ends: tuple[float, float]) -> float:
-    return LEFT + (value - ends[0]) / (ends[1] - ends[0]) * (SIZE[0] - LEFT - RIGHT)
+def drawn(z: np.ndarray) -> str:
+    """The pictures in the page, in its inks."""
+    sys.path.insert(0, str(ROOT / "site" / "ext"))
+    import needle_svg
 
-
-def up(value: float, ends: tuple[float, float]) -> float:
-    return SIZE[1] - BOTTOM - (value - ends[0]) / (ends[1] - ends[0]) * (SIZE[1] - BOTTOM - TOP)
+    with io.StringIO() as file:
+        pictures(z).savefig(file, format="svg", metadata={"Date": None})
+        words = f"{len(z)} z-scores: a histogram, and in order against the normal quantiles."
+        return str(needle_svg.inline(file.getvalue(), "z-scores", words)).replace("\n", " ")
 
 
 def signed(value: float) -> str:
     return f"{value:g}".replace("-", "−")
-
-
-def histogram(z: np.ndarray) -> str:
-    """Bars of the z-scores, and the normal curve above them."""
-    counts, _ = np.histogram(z, EDGES)
-    expected = len(z) * np.diff(stats.norm.cdf(EDGES))
-    x, y = (-3.75, 3.75), (0.0, 1.08 * float(max(counts.max(), expected.max())))
-    marks = []
-    for a, b, count in zip(EDGES[:-1], EDGES[1:], counts, strict=True):
-        left, right, top = across(a, x), across(b, x), up(count, y)
-        marks.append(
-            f'<rect x="{left + 1:.1f}" y="{top:.1f}" width="{right - left - 2:.1f}" '
-            f'height="{up(0, y) - top:.1f}" fill="#2f8fd0" opacity="0.75"/>'
-        )
-    fine = np.linspace(*x, 121)
-    heights = len(z) * 0.5 * stats.norm.pdf(fine)
-    marks.append(path(fine, heights, x, y))
-    step = 50 if y[1] < 260 else 100
-    words = f"Histogram of {len(z)} z-scores, and the normal curve."
-    return drawing(marks, x, y, range(0, int(y[1]) + 1, step), ("z", "rows"), words)
-
-
-def path(xs: np.ndarray, ys: np.ndarray, x: tuple[float, float], y: tuple[float, float]) -> str:
-    points = " ".join(f"{across(a, x):.1f},{up(b, y):.1f}" for a, b in zip(xs, ys, strict=True))
-    return f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-
-
-def quantiles(z: np.ndarray) -> str:
-    """The z-scores in order against the quantiles of the normal law, and the diagonal."""
-    levels = stats.norm.ppf((np.arange(len(z)) + 0.5) / len(z))
-    x, y = (-3.75, 3.75), (-4.2, 4.2)
-    marks = [path(np.array(x), np.array(x), x, y)]
-    marks += [
-        f'<circle cx="{across(a, x):.1f}" cy="{up(b, y):.1f}" r="1.8" fill="#2f8fd0"/>'
-        for a, b in zip(levels, np.sort(z), strict=True)
-        if abs(b) < y[1]
-    ]
-    words = f"{len(z)} z-scores in order against the quantiles of the normal law, and the diagonal."
-    return drawing(marks, x, y, range(-4, 5, 2), ("normal quantile", "z"), words)
 
 
 def fresh_seeds() -> list[str]:
@@ -161,11 +109,6 @@ def calibration(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
     whole, distance, p = tested(chance)
     rates = np.array([record["false_alarm"] for record in records.values()])
     refused = 1 - np.prod(1 - rates)
-    figure = (
-        '<figure><div style="display: flex; flex-wrap: wrap; gap: 1rem">'
-        f'<div style="flex: 1 1 300px">{histogram(z)}</div>'
-        f'<div style="flex: 1 1 300px">{quantiles(z)}</div></div></figure>'
-    )
     return [
         f"The book holds {len(records)} agreements with"
         f" {sum(len(record['rows']) for record in records.values())} rows; chance has a part in"
@@ -178,7 +121,7 @@ def calibration(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
         f" their trials, so the test takes the first row of each: distance {distance:.3f} of"
         f" {len(chance)} z-scores, p = {p:.2f}.",
         "",
-        figure,
+        f'<figure class="book-figure">{drawn(z)}</figure>',
         "",
         "*Left: how many of the z-scores lie where (bars), and of a normal law (line)."
         " Right: the same in order, against the quantiles of the normal law.*",

@@ -78,10 +78,10 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[str]:
+def serve(folder: Path, handler: type[QuietHandler] = QuietHandler) -> Iterator[str]:
     """Serve a folder on a free port of localhost; yields its address."""
-    handler = functools.partial(QuietHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    here = functools.partial(handler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), here) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -6,24 +6,18 @@ left in the cache, at 1.5 Mbit/s and 100 ms, from a local server that compresses
 
 from __future__ import annotations
 
-import functools
 import gzip
 import mimetypes
 import os
 import platform
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from scripts.book.build_book import HTML, page_source, toc_pages
+from scripts.book.chapter import title as chapter_title
 from scripts.book.run_notebooks import ROOT
-from scripts.check.browser import QuietHandler, browser
+from scripts.check.browser import QuietHandler, browser, serve
 
 REPORT = ROOT / "benchmarks" / "SITE.md"
 LINE = {"offline": False, "latency": 100, "downloadThroughput": 1.5e6 / 8, "uploadThroughput": 1e5}
@@ -73,15 +67,6 @@ class Compressing(QuietHandler):
         self.wfile.write(data)
 
 
-@contextmanager
-def compressed(folder: Path) -> Iterator[str]:
-    handler = functools.partial(Compressing, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 class Visit:
     """One reader: a fresh browser context behind a slow line, whose bytes are counted."""
 
@@ -124,7 +109,7 @@ def visit(instance: Any, host: str, page: str, following: str) -> Row:
 
 def measure(pages: list[str]) -> list[Row]:
     rows = []
-    with compressed(HTML) as host, browser() as instance:
+    with serve(HTML, Compressing) as host, browser() as instance:
         for page, following in zip(pages, pages[1:] + pages[-2:-1], strict=True):
             best: Row | None = None
             for _ in range(TRIES):
@@ -143,10 +128,10 @@ def title(page: str) -> str:
     """A page by its name, as a link from the report."""
     source = page_source(page)
     if source.suffix == ".ipynb":
-        text = nbformat.read(source, as_version=4).cells[0].source
+        name = chapter_title(source)
     else:
         text = source.read_text(encoding="utf-8") if source.exists() else "# The site"
-    name = text.lstrip().splitlines()[0].lstrip("# ")
+        name = text.lstrip().splitlines()[0].lstrip("# ")
     return f"[{name}]({os.path.relpath(source, REPORT.parent)})"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -141,18 +140,15 @@ def test_the_distance_knows_that_z_scores_are_rounded() -> None:
 def test_the_pictures_show_what_the_table_says(chapter: Path) -> None:
     """Bars have the heights of the counts, dots lie on the diagonal where the law is normal."""
     z = np.round(np.random.default_rng(5).standard_normal(900), 1)
-    bars = [
-        float(h)
-        for h in re.findall(r'<rect[^>]*height="([\d.]+)"', ledger_calibration.histogram(z))
-    ]
+    left, right = ledger_calibration.pictures(z).axes
     counts, _ = np.histogram(z, ledger_calibration.EDGES)
-    assert np.allclose(np.array(bars) / max(bars), counts / counts.max(), atol=0.01)
-    dots = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', ledger_calibration.quantiles(z))
-    assert len(dots) == 900
-    x, y = np.array(dots, dtype=float).T
-    assert np.corrcoef(x, -y)[0, 1] > 0.99
+    assert [bar.get_height() for bar in left.patches] == counts.tolist()
+    curve = left.lines[0]
+    assert np.trapezoid(curve.get_ydata(), curve.get_xdata()) == pytest.approx(450, rel=0.01)
+    x, y = right.lines[-1].get_data()
+    assert len(x) == 900 and np.corrcoef(x, y)[0, 1] > 0.99
     page = ledger.ledger_page({chapter: chapter}, CLAIM + REST)
-    assert page.count("<svg role") == 2
+    assert page.count('<svg class="plot broad" role="img"') == 1 and "var(--c-vectorized)" in page
     assert "the standard normal law" in page
 
 

@@ -8,7 +8,6 @@ from scipy.special import ndtr
 
 from needle.oracle.hops import (
     one_layer_bound,
-    revealed_error,
     sample_hops,
     simulate_two_hops,
     two_hop_error,
@@ -49,6 +48,16 @@ def test_what_was_learned_badly_costs():
     assert two_hop_error(30, 40, query_cos=0.8, **options) > exact
     assert two_hop_error(30, 40, match_cos=0.8, **options) > exact
     assert two_hop_error(30, 40, match_cos=0.0, **options) == pytest.approx(0.5, abs=0.02)
+
+
+def revealed_error(m, theta2, k, rng, n):
+    """What the bound bounds, by draws: all is known but which of two tokens is the needle.
+
+    Seen through k orthonormal directions P they are two Gaussians at distance θ₂√2|P(u − u′)|.
+    """
+    u, other = (rng.standard_normal((n, m)) for _ in range(2))
+    u, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (u, other))
+    return float(ndtr(-theta2 * np.linalg.norm((u - other)[:, :k], axis=1) / math.sqrt(2)).mean())
 
 
 @pytest.mark.false_alarm(3e-6)
