@@ -7,6 +7,7 @@ stops the build instead of passing unseen.
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import imagesize
 import pydata_sphinx_theme
 from needle_policy import protected
+from needle_tex import in_letters
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -156,6 +158,22 @@ SEARCH_PAGE = (
 )
 
 
+def while_waiting(page: str) -> str:
+    """Formulas above the first heading are drawn in letters until they are set: nothing moves then.
+
+    Their TeX is longer than what it becomes, by a line or two of a page's opening.
+    """
+    begin = page.find("<h1")
+    end = page.find("<h2", begin)
+
+    def lettered(match: re.Match[str]) -> str:
+        letters = html.escape(in_letters(html.unescape(match[1])), quote=True)
+        return match[0].replace(">", f' data-letters="{letters}">', 1)
+
+    source = r'<span class="math notranslate nohighlight">([^<]*)</span>'
+    return page[:begin] + re.sub(source, lettered, page[begin:end]) + page[end:]
+
+
 applied: Counter[str] = Counter()  # how often each rewriting, by its reason, in the whole book
 
 
@@ -189,6 +207,7 @@ def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
     page = re.sub(r'<img (?=([^>]*src="[^"]*_images/([^"/]+)"))\1', image, page)
     if 'class="math ' in page:
         page = re.sub(r"<article [^>]*>", rf"\g<0>{NO_SCRIPT}", page, count=1)
+        page = while_waiting(page)
     return page
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-SIGNS = {"infty": "∞", "le": "≤", "ge": "≥", "to": "→"}
+SIGNS = {"infty": "∞", "le": "≤", "ge": "≥", "to": "→", "sim": "∼"}
 WORDS = SIGNS | {"ell": "ℓ", "cdot": "·", "perp": "⊥"}
 WORDS |= dict.fromkeys(("text", "mathrm", "mathbf", "operatorname", "hat", "bar", "tilde"), "")
 WORDS |= dict.fromkeys(("left", "right", "big", "Big", "tfrac", "frac", "quad", "qquad"), "")
@@ -42,3 +42,14 @@ def in_words(tex: str) -> str | None:
     text = _named(tex, "[a-z]+|,", lambda name: names.get(name, rf"\{name}"))
     text = re.sub(r"√\s*(?:\{(\w+)\}|(\w))", r"√\1\2", text)
     return None if re.search(r"[\\{}^_]", text) else _spaced(text)
+
+
+def in_letters(tex: str) -> str:
+    r"""A formula about as wide in letters as it will be when it is set.
+
+    >>> in_letters(r"\(\theta\sim L^{1/2}\)"), in_letters(r"\(\alpha_0\)")
+    ('θ ∼ L1/2', 'α0')
+    """
+    inside = re.sub(r"[_^]", "{}", re.sub(r"\\[()]|\\[td]?frac(?=12\b)", "", tex))
+    text = re.sub(r"sqrt\(([^()]*)\)", r"√\1", words_of(inside))
+    return re.sub(r"(?<=\w) (?=\w\b|\d)", "", text)
