@@ -1,4 +1,4 @@
-"""How a plan speaks: advice in sentences, then a table in per cent."""
+"""How a plan speaks: advice in sentences, a table in per cent, then the curve."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Mapping
 from html import escape
 from typing import Any
+
+from . import curve
 
 NAMES = {
     "pooled": "averaging",
@@ -113,6 +115,8 @@ def text(plan: Any) -> str:
         table = _table(plan, {"averaging": "mean", "recall": "rec."})
     lines += ["", "errors, share of the query and recall in per cent", *table]
     lines.append(f"recall at {plan.false_alarms:.0%} false alarms")
+    if drawn := curve.letters(plan):
+        lines += ["", *drawn]
     for note in ["", _needed(plan), *_notes(plan)]:
         lines += textwrap.wrap(note, 79, subsequent_indent="  ") or [""]
     return "\n".join(lines)
@@ -139,7 +143,7 @@ def _table(plan: Any, short: Mapping[str, str]) -> list[str]:
 
 
 def html(plan: Any) -> str:
-    """The plan for a notebook: advice first, then the table with the chosen learner in bold."""
+    """The plan for a notebook: advice, the table with the chosen learner in bold, the curve."""
     chosen = {"pooled": (0, 2), "attention": (1, 0), "twice": (2, 0)}
     top = "".join(
         f'<th colspan="{len(names)}" style="text-align:center">{escape(name)}</th>'
@@ -161,5 +165,6 @@ def html(plan: Any) -> str:
     return (
         '<div class="shown smalltable">'
         f"<p>{escape(_setting(plan))}</p>{advice}<table><caption>{caption} in per cent.</caption>"
-        f"<thead><tr>{top}</tr><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
+        f"<thead><tr>{top}</tr><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        f"{curve.drawing(plan)}{notes}</div>"
     )
