@@ -384,7 +384,8 @@ INNER = {
     *("minimum", "best_threshold", "cross_fit", "standard_error", "averaged", "pool", "race"),
     *("log_subsets", "bayes_rates", "softmax_sums", "merge", "reuse_path", "retune"),
     *("cells", "corners", "settle", "sloped", "downhill", "lowest"),
-    *("hinge_envelope", "support_vectors"),
+    *("hinge_envelope", "support_vectors", "full_pulls", "misread_parts", "rare_mean"),
+    *("group_widths", "falling_from"),
     *("predicted_scores", "proximal_curve", "solve", "gradient", "falling_points"),
     *("sample_cloud", "frame_of", "bags", "products", "normal_rule", "drift", "flow_error"),
     *(

@@ -16,15 +16,26 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_ndtr, softmax
 
 from ..kit.checks import check_integer, check_is, check_real, check_rng
-from ..kit.nodes import CLOUD, cells, corners, falling_sums
-from ..kit.records import Alignment
-from .law import FeatureLaw, Features, Nodes, TwoGaussians
+from ..kit.nodes import (
+    CLOUD,
+    cells,
+    corners,
+    falling_from,
+    falling_sums,
+    group_widths,
+    softmax_sums,
+)
+from ..kit.records import Alignment, ConvergenceError
+from ..kit.tails import rare_mean
+from .law import FeatureLaw, Features, Nodes, TwoGaussians, misread_parts
 from .tokens import SparseTokens, check_model
 
 Array = np.ndarray
+_RARE = 3e-4  # an error that nodes may tell
+_RESOLVED, _SHARED = 100.0, 50.0  # points that must share an error: of a whole cloud, of a tail
 _BLOCK = 2**22  # entries of the largest array of tokens
 
 
@@ -61,13 +72,56 @@ class _Attention(FeatureLaw):
         """(a, c, r) of one class at 2^bits quasi-random points, shape (3, 2^bits), and weights."""
         m, T = self.model, self.temperature
         counts = (m.R, m.L - m.R) if label > 0 else (0, m.L)
-        ((peak, P), (ground, S)), weight = falling_sums(*counts, T, self.bits)
-        peak = peak + T * self.theta * self.cos
+        sums, weight = falling_sums(*counts, T, self.bits)
+        return self._blend(*sums), weight
+
+    def _blend(self, signal: tuple[Array, Array], noise: tuple[Array, Array]) -> Array:
+        """(a, c, r) from the `softmax_sums` of both groups."""
+        (peak, P), (ground, S) = signal, noise
+        peak = peak + self.temperature * self.theta * self.cos
         high = np.maximum(peak, ground)
         p, s = np.exp(peak - high), np.exp(ground - high)
         total = p * P[0] + s * S[0]
         spread = np.sqrt(p * p * P[2] + s * s * S[2])
-        return np.array([p * P[0], p * P[1] + s * S[1], spread]) / total, weight
+        return np.array([p * P[0], p * P[1] + s * S[1], spread]) / total
+
+    def misread(
+        self, signal: float, along: float, rest: float, bias: float, *, fine: bool = False
+    ) -> float:
+        """From the nodes; rare errors, or all if `fine`, from the cloud where it tells, or a tail.
+
+        A cloud tells what enough of its points share. What is below 1e-16 is 0.
+        """
+        place = signal, along, rest, bias
+        error = super().misread(*place)
+        if (error > _RARE and not fine) or not rest > 0:
+            return error
+        parts, found = misread_parts(scores := self.limit_scores(*place, fine=True)), 0.0
+        for label, share in (1, self.pi), (-1, 1 - self.pi):
+            one = parts[scores.y == label]
+            error, power = float(one.sum()), float(one @ one)
+            told = error**2 > max(_RESOLVED * 2.0 ** (self.bits - CLOUD), 8) * power
+            found += error if told else share * self._tail(label, *place)
+        return found
+
+    def _tail(self, label: int, signal: float, along: float, rest: float, bias: float) -> float:
+        """The share of one class that is misread, however small."""
+        m, T = self.model, self.temperature
+        counts = (m.R, m.L - m.R) if label > 0 else (0, m.L)
+
+        def log_misread(x: Array) -> Array:
+            groups = falling_from(np.minimum(log_ndtr(x), -1e-306), x, *counts)  # below log 1
+            sums = (softmax_sums(*part, k, T) for part, k in zip(groups, counts, strict=True))
+            a, c, r = self._blend(*sums)
+            mean = self.theta * a * signal + c * along + bias
+            return log_ndtr(-label * mean / (r * rest))
+
+        error, points = rare_mean(log_misread, sum(group_widths(*counts)))
+        if points < _SHARED and not error <= 1e-16:
+            raise ConvergenceError(
+                f"an error rate of {self.name} near {error:.0e} cannot be told from its law", error
+            )
+        return error if error > 1e-16 else 0.0
 
     @property
     def points(self) -> Nodes:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..kit.checks import check_array, check_integer, check_real, check_rng
 
@@ -122,6 +123,12 @@ class FeatureLaw:
         """⟨w, ξ⟩."""
         return float(w[0])
 
+    def misread(
+        self, signal: float, along: float, rest: float, bias: float, *, fine: bool = False
+    ) -> float:
+        """P(y(⟨f, w⟩ + b) ≤ 0); arguments as in `limit_scores`."""
+        return float(misread_parts(self.limit_scores(signal, along, rest, bias, fine=fine)).sum())
+
     def limit_scores(
         self, signal: float, along: float, rest: float, bias: float, *, fine: bool = False
     ) -> Scores:
@@ -131,6 +138,13 @@ class FeatureLaw:
         """
         y, a, c, r, weight = self.points if fine else self.nodes
         return Scores(y, self.theta * a * signal + c * along + bias, r * rest, weight)
+
+
+def misread_parts(scores: Scores) -> Array:
+    """What each Gaussian of a mixture of scores adds to the error; half a score of exactly 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.nan_to_num(-scores.y * scores.mean / scores.sd, nan=0.0)
+    return scores.weight * ndtr(z)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

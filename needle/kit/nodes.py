@@ -73,6 +73,27 @@ def gaussian_nodes(mean: float, sd: float) -> tuple[Array, Array]:
     return mean + sd * x, weight / weight.sum()
 
 
+def group_widths(*counts: int) -> list[int]:
+    """How many coordinates a group of so many tokens takes: its largest values, and three sums."""
+    return [count if count <= _EXACT else _TOP + 3 for count in counts]
+
+
+def falling_from(log_u: Array, x: Array, *counts: int) -> list[tuple[Array, Array]]:
+    """Of each group the largest normals in order (top, n), and three more normals (n, 0 or 3).
+
+    log_u, x : logarithms of uniforms, and normals, (n, sum of `group_widths`); of each column one
+        of the two is used
+    """
+    groups, first = list[tuple[Array, Array]](), 0
+    for count, width in zip(counts, group_widths(*counts), strict=True):
+        top = count if count <= _EXACT else _TOP
+        part = log_u[:, first : first + top]
+        falling = np.cumsum(part / (count - np.arange(top)), axis=1)
+        groups.append((ndtri_exp(falling).T, x[:, first + top : first + width]))
+        first += width
+    return groups
+
+
 @lru_cache(maxsize=4)
 def falling_normals(
     signal: int, noise: int, bits: int = CLOUD
@@ -81,19 +102,15 @@ def falling_normals(
 
     The first uniform of a group becomes u²(3 − 2u): more points where the largest value is unusual.
     """
-    counts = signal, noise
-    tops = [count if count <= _EXACT else _TOP for count in counts]
-    widths = [top + 3 * (top < count) for top, count in zip(tops, counts, strict=True)]
+    widths = group_widths(signal, noise)
     u = sobol(sum(widths), bits, 0)
-    groups, weight = [], np.ones(len(u))
-    for count, top, part in zip(counts, tops, np.split(u, widths[:1], axis=1), strict=True):
-        part = part.copy()
+    logs, weight = np.log(u), np.ones(len(u))
+    for first, count in (0, signal), (widths[0], noise):
         if count:
-            first = part[:, 0]
-            weight = weight * (6 * first * (1 - first))
-            part[:, 0] = first * first * (3 - 2 * first)
-        falling = np.cumsum(np.log(part[:, :top]) / (count - np.arange(top)), axis=1)
-        groups.append((ndtri_exp(falling).T, ndtri(part[:, top:])))
+            part = u[:, first]
+            weight = weight * (6 * part * (1 - part))
+            logs[:, first] = np.log(part * part * (3 - 2 * part))
+    groups = falling_from(logs, ndtri(u), signal, noise)
     return groups, weight / weight.sum()
 
 

@@ -8,6 +8,7 @@ with w the part (ν, κ, w_⊥) of x that the ridge acts on. Appendix C, thm-c-r
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,17 @@ Array = np.ndarray
 BEND, LONGEST, ENOUGH, LOOKS = 0.3, 0.6, 0.12, 4  # in log₁₀ λ and the log of the error
 LEAST = 1e-7  # a smaller error is not pursued
 RANGE = (-3.5, 1.0)  # of log₁₀ λ
+DECADES = (1.0, 0.0, -1.0, -2.0, -3.0)  # where the least may be that no slope leads to
 _SEEN = 13  # log₂ of the points of a law of seen samples
+
+
+class Look(NamedTuple):
+    """The error at a place in log₁₀ λ, the slope of its logarithm, and the stationary point."""
+
+    error: float
+    slope: float
+    place: float
+    x: Array
 
 
 class Retuned(NamedTuple):
@@ -57,7 +68,9 @@ def retune(
     bits: int = CLOUD,
     start: OrderParameters | None = None,
 ) -> Retuned:
-    """`predict_reuse` at the best ridge near the given one, the error averaged over b ± chance.
+    """`predict_reuse` at the best ridge from 3e-4 to 10, the error averaged over b ± chance.
+
+    The search begins at the ridge given and goes on from the best decade.
 
     The other arguments are those of `reuse_path`; `balanced` of `predict_alignment`, `start` of
     `order_parameters` for fresh data. Raises ConvergenceError where Newton's steps do not end.
@@ -66,8 +79,8 @@ def retune(
     --------
     >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
     >>> found = retune(model, 1.0, 0.01, temperature=2.0, resolution=96, bits=11)
-    >>> print(f"{found.ridge:.1g} {found.readout.test_error:.2f}")
-    0.2 0.33
+    >>> print(f"{found.ridge:.2g} {found.readout.test_error:.2f}")
+    10 0.31
     """
     place, chance = math.log10(check_real("ridge", ridge, 0, open_low=True)), float(chance)
     steps: dict[str, Any] = {"loss": loss, "lr_w": lr_w, "lr_b": lr_b, "balanced": balanced}
@@ -76,21 +89,29 @@ def retune(
     cos = min(1.0, max(-1.0, float(frame.signal @ frame.query)))
     fresh = attention(model, temperature=temperature, cos=cos, resolution=resolution, bits=bits)
     near, _ = solve_readout(fresh, alpha, ridge, loss, True, start)
-    x, looks = _start(frame, fresh, near), list[tuple[float, float, float, Array]]()
-    for _ in range(LOOKS):
+    x = _start(frame, fresh, near)
+
+    def look(place: float, x: Array) -> Look | None:
+        """The error and its slope at a ridge, from a point nearby."""
         lam = 10.0**place
         x, residual, _ = newton(law, alpha, lam, get_loss(loss, SMOOTH), x)
         if not residual < TOLERANCE:
-            break
-        error, slope = _sloped(law, frame, fresh, alpha, lam, loss, x, chance)
-        looks.append((error, place, slope, x))
-        place = _next(looks)
-        if error < LEAST or min(abs(place - look[1]) for look in looks) < ENOUGH:
-            break
+            return None
+        return Look(*_sloped(law, frame, fresh, alpha, lam, loss, x, chance), place, x)
+
+    looks = _descend(look, place, x, RANGE)
+    for decade in DECADES:  # the error may have its least elsewhere
+        if looks and min(abs(decade - one.place) for one in looks) > 0.3:
+            beside = min(looks, key=lambda one: abs(one.place - decade))
+            if (found := look(decade, beside.x)) and math.isfinite(found.error):
+                looks.append(found)
     if not looks:
         raise ConvergenceError(f"lam = {ridge:g}: Newton's steps did not end; take a larger lam")
-    _, place, _, x = min(looks, key=lambda look: look[0])
-    lam = 10.0**place
+    best = min(looks, key=lambda one: one.error)
+    if best.place in DECADES:
+        more = _descend(look, best.place, best.x, RANGE)
+        best = min([best, *more], key=lambda one: one.error)
+    lam, x = 10.0**best.place, best.x
     near, exact = solve_readout(fresh, alpha, lam, loss, True, near)
     unseen, _ = training_law(model, alpha, temperature=temperature, seen=False, **steps)
     ours = _solve(law, frame, fresh, near, alpha, lam, loss, x)
@@ -100,15 +121,29 @@ def retune(
     return Retuned(lam, _corrected(exact, ours, plain), _test_scores(fresh, ours))
 
 
-def _next(looks: list[tuple[float, float, float, Array]]) -> float:
+def _descend(
+    look: Callable[[float, Array], Look | None], place: float, x: Array, ends: tuple[float, float]
+) -> list[Look]:
+    """Looks down the slope, from a place on and not beyond it and both ends."""
+    looks, ends = list[Look](), (min(ends[0], place), max(ends[1], place))
+    for _ in range(LOOKS):
+        if not (found := look(place, x)):
+            break
+        looks.append(found)
+        place, x = min(max(_next(looks), ends[0]), ends[1]), found.x
+        if found.error < LEAST or min(abs(place - one.place) for one in looks) < ENOUGH:
+            break
+    return looks
+
+
+def _next(looks: list[Look]) -> float:
     """Newton's next log₁₀ λ from the best look, its curvature by secant where two are known."""
-    best = min(looks, key=lambda look: look[0])
+    best = min(looks, key=lambda one: one.error)
     bend = BEND
     if len(looks) > 1:
-        (_, a, slope_a, _), (_, b, slope_b, _) = looks[-2:]
-        bend = max((slope_b - slope_a) / (b - a), BEND / 3)
-    found = best[1] - min(LONGEST, max(-LONGEST, best[2] / bend))
-    return min(max(found, min(RANGE[0], looks[0][1])), max(RANGE[1], looks[0][1]))
+        a, b = looks[-2:]
+        bend = max((b.slope - a.slope) / (b.place - a.place), BEND / 3)
+    return best.place - min(LONGEST, max(-LONGEST, best.slope / bend))
 
 
 def _sloped(

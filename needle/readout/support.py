@@ -13,12 +13,14 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 from ..data.law import FeatureLaw, TwoGaussians
 from ..kit.checks import check_is
 
 Array = np.ndarray
+_X, _W = np.polynomial.legendre.leggauss(60)
+_KNEE = (1 + _X) / 2, _W / 2  # places on the knee of D, and weights
 GAP = 1e-9  # between the objective and its dual, relative
 
 
@@ -81,6 +83,42 @@ def _inner(
     return v, np.clip(z, 0, C), steps
 
 
+def full_pulls(
+    y: Array, A: Array, r: Array, weight: Array, alpha: float, lam: float
+) -> tuple[Array, float] | None:
+    """Order parameters where nearly every sample pulls its full share, and the share that does not.
+
+    At a large ridge and equal classes λν = E yA₀, λκ = E yA₁, ζ² = αE r² and w_⊥ = ζ/(αλ). The few
+    margins that come near 1 decide about b: both classes must spare the same share of their pulls,
+    E₊(1 − D) = E₋(1 − D) with D = clip((1 − v)/χr², 0, 1), however small. None where classes differ
+    or more than 1e-8 is spared. A holds the derivatives of the mean score in (ν, κ, b).
+    """
+    if abs(float(weight @ y)) > 1e-12 or not lam > 0:
+        return None
+    nu, kappa, _ = (weight * y) @ A / lam
+    zeta = math.sqrt(alpha * float(weight @ r**2))
+    rest = zeta / (alpha * lam)
+    mean, sd, knee = y * (A[:, 0] * nu + A[:, 1] * kappa), r * math.hypot(kappa, rest), r**2
+    knee = knee / (alpha * lam)
+
+    def spared(b: float, label: int) -> float:
+        """log E(1 − D) of a class."""
+        one = y == label
+        z = (1 - knee[one, None] * _KNEE[0] - mean[one, None] - label * b) / sd[one, None]
+        return float(logsumexp(log_ndtr(-z), b=weight[one, None] * _KNEE[1]))
+
+    reach = 1 + float(np.abs(mean).max() + knee.max())
+    b = brentq(lambda b: spared(b, 1) - spared(b, -1), -reach, reach, xtol=1e-14)
+    share = math.exp(spared(b, 1)) + math.exp(spared(b, -1))
+    return (np.array([nu, kappa, rest, b, zeta]), share) if share < 1e-8 else None
+
+
+def _above(k: float) -> tuple[float, float]:
+    """E(G − k)₊ and E(G − k)₊²."""
+    density, tail = math.exp(-k * k / 2) / math.sqrt(2 * math.pi), float(ndtr(-k))
+    return density - k * tail, (1 + k * k) * tail - k * density
+
+
 def collapse_alpha(law: FeatureLaw) -> float:
     """Samples per dimension beyond which the hinge loss gives up: ŵ = 0 at every ridge.
 
@@ -107,21 +145,19 @@ def collapse_alpha(law: FeatureLaw) -> float:
     wanted, pull = share / (1 - share), share * law.theta * (few[0] - many[0])
     if wanted >= 1:
         return math.inf
-
-    def above(k: float) -> tuple[float, float]:
-        """E(G − k)₊ and E(G − k)₊²."""
-        density, tail = math.exp(-k * k / 2) / math.sqrt(2 * math.pi), float(ndtr(-k))
-        return density - k * tail, (1 + k * k) * tail - k * density
+    # 1 − D is such a function of −G: what is the smaller of the two keeps its digits
+    spared = wanted > 0.5
+    part = (1 - 2 * share) / (1 - share) if spared else wanted
+    middle = -float(ndtri(part))
 
     def ratio(log_s: float) -> float:
         """−1/α for the best D of this slope, so that it is finite where no α will do."""
         s = math.exp(log_s)
-        middle = -float(ndtri(wanted))
-        mean = lambda t: (above(t)[0] - above(t + s)[0]) / s - wanted  # noqa: E731
+        mean = lambda t: (_above(t)[0] - _above(t + s)[0]) / s - part  # noqa: E731
         t = brentq(mean, middle - s - 1, middle + s + 1, xtol=1e-14)
-        (_, low), (rest, high) = above(t), above(t + s)
-        power = (low - high - 2 * s * rest) / s**2
-        overlap = float(ndtr(t + s) - ndtr(t)) / s
+        (_, low), (rest, high) = _above(t), _above(t + s)
+        power = (low - high - 2 * s * rest) / s**2 + spared * (1 - 2 * part)
+        overlap = float(ndtr(-t) - ndtr(-t - s)) / s
         spread = ((1 - share) * many[1] * overlap) ** 2 - pull**2
         return -spread / (share * few[1] ** 2 + (1 - share) * many[1] ** 2 * power)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,14 @@ def is_share(a: Arguments, found: Any) -> None:
 
 
 def is_collapse(a: Arguments, found: float) -> None:
-    """Positive, perhaps infinite."""
+    """Positive, perhaps infinite; the same for π and 1 − π; no sooner for a stronger needle."""
     assert found > 0
+    law = a["law"]
+    mirrored, back = (
+        needle.collapse_alpha(replace(law, pi=x)) for x in (1 - law.pi, 1 - (1 - law.pi))
+    )
+    assert mirrored == back or abs(mirrored / back - 1) < 1e-9
+    assert needle.collapse_alpha(replace(law, theta=2 * law.theta)) >= found * (1 - 1e-6)
 
 
 def is_crossing(a: Arguments, found: float) -> None:

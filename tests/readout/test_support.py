@@ -10,11 +10,13 @@ from sklearn.svm import SVC
 from needle.data.classifiers import attention, gaussian_mixture, pooled
 from needle.data.tokens import SparseTokens
 from needle.kit.losses import get_loss
+from needle.kit.records import ConvergenceError
+from needle.readout import newton, saddle
 from needle.readout.envelopes import hinge_envelope
 from needle.readout.fit import fit_readout, simulate_readout
 from needle.readout.limit import predict_readout
 from needle.readout.margin import predict_margin
-from needle.readout.support import collapse_alpha
+from needle.readout.support import collapse_alpha, full_pulls
 
 LAW = attention(SparseTokens(10, 1, 5.0, 0.5), temperature=2.0, cos=0.8)
 RARE = pooled(SparseTokens(10, 3, 1.0, 0.15))
@@ -245,3 +247,58 @@ def test_fits_settle_on_data_of_any_kind():
         F, y = law.sample(int(rng.integers(6, 300)), int(rng.integers(2, 60)), rng)
         fit = fit_readout(F, y, float(10 ** rng.uniform(-6, 2)), loss="hinge")
         assert fit.converged and np.isfinite(fit.w).all()
+
+
+class TestFullPulls:
+    """A large ridge and equal classes: all samples pull alike, and only the rarest hold b."""
+
+    @pytest.mark.false_alarm(2e-4)
+    def test_the_readout_is_the_mean_of_the_samples_and_b_the_middle(self):
+        """The hinge's readout is then the mean of y·f over λ, drawn here; z below 4."""
+        law, alpha, lam, d = pooled(SparseTokens(10, 1, 3.0, 0.5)), 3.0, 1.0, 300
+        found = predict_readout(law, alpha, lam, loss="hinge")
+        assert found.bias == pytest.approx(-3.0 * 0.1 * found.signal / 2, rel=1e-9)
+        drawn = []
+        for seed in range(30):
+            F, y = law.sample(round(alpha * d), d, np.random.default_rng(seed))
+            w = y @ F / len(y) / lam
+            drawn.append((w[0], w @ w, np.mean(1 - y * (F @ w + found.bias))))
+        told = np.array([found.signal, found.norm**2, found.train_loss])
+        mean, error = np.mean(drawn, axis=0), np.std(drawn, axis=0) / np.sqrt(len(drawn))
+        assert (np.abs(mean - told) < 4 * error + 2 / d * told).all()
+        assert (np.abs(mean - 0.9 * told) > 4 * error).all()
+
+    @pytest.mark.parametrize("var", [1.0, 1.5])
+    def test_the_two_roads_meet(self, var, monkeypatch):
+        """Newton's steps, where the share that spares its pull is still within rounding."""
+        law = gaussian_mixture(mean=0.5, var_pos=var, var_neg=1.0)
+        shares = []
+        for lam in np.geomspace(1, 20, 30):
+            problem = saddle.Problem(law, law.nodes, 2.0, lam, True)
+            known = (problem.y, problem.A, problem.r, problem.weight, 2.0, lam)
+            if not (pulls := full_pulls(*known)) or pulls[1] < 1e-10:
+                continue
+            with monkeypatch.context() as patch:
+                patch.setattr(newton, "full_pulls", lambda *_: None)
+                x, _, residual, _ = newton.solve(problem, "hinge")
+            if residual < 1e-9:
+                shares.append(pulls[1])
+                np.testing.assert_allclose(pulls[0], x, rtol=1e-5, atol=1e-7)
+        assert shares
+
+    def test_what_nodes_cannot_hold_is_refused_in_so_many_words(self):
+        law = attention(SparseTokens(10, 1, 3.0, 0.5), temperature=2.0, cos=0.8, resolution=96)
+        with pytest.raises(ConvergenceError, match="leave every intercept as good; take a smaller"):
+            predict_readout(law, 3.0, 100.0, loss="hinge")
+        assert predict_readout(law, 3.0, 100.0, loss="hinge", intercept=False).bias == 0
+
+
+@pytest.mark.parametrize("pi", [0.5 - 5e-17, 0.4999, 0.3, 1e-6, 1e-12])
+def test_the_collapse_keeps_its_digits_at_every_share(pi):
+    """The same for π and 1 − π, and later for a stronger needle."""
+    at = [collapse_alpha(pooled(SparseTokens(10, 3, theta, pi))) for theta in (0.0, 1e-3, 0.1)]
+    assert at == sorted(at)
+    assert at[0] < math.inf
+    mirrored = collapse_alpha(pooled(SparseTokens(10, 3, 0.1, 1 - pi)))
+    back = collapse_alpha(pooled(SparseTokens(10, 3, 0.1, 1 - (1 - pi))))
+    assert mirrored == back or mirrored == pytest.approx(back, rel=1e-9)
