@@ -366,6 +366,7 @@ def test_what_cannot_be_meant_is_refused_by_name(call, name):
 BESIDE = {  # rooms and modules whose own tests show what they refuse
     *("needle.bags", "needle.trials", "needle.kit.checks", "needle.kit.records"),
     *("needle.planning.planner", "needle.planning.answer", "needle.planning.printed"),
+    "needle.planning.curve",
     "needle.readout.pipeline",
 }
 INNER = {

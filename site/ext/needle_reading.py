@@ -173,7 +173,8 @@ class Reading(SphinxPostTransform):
             boxes[-1] += nodes.container(classes=["of-statement"])
         boxes[-1][1] += note
         said, told = (len(part.astext().split()) for part in boxes[-1].children)
-        if told > 40 + said / 2 and "below" not in boxes[-1][1]["classes"]:
+        formulas = sum(1 for _ in boxes[-1][0].findall(nodes.math_block))  # each a height
+        if told > 28 + said / 2 + 12 * formulas and "below" not in boxes[-1][1]["classes"]:
             boxes[-1][1]["classes"].append("below")  # a margin longer than the text leaves a gap
         self.text = note
         if not paragraph.astext():

@@ -163,7 +163,7 @@ def while_waiting(page: str) -> str:
 
     Their TeX is longer than what it becomes, by a line or two of a page's opening.
     """
-    begin = page.find("<h1")
+    begin = page.find("<h1", page.find("<article"))
     end = page.find("<h2", begin)
 
     def lettered(match: re.Match[str]) -> str:
@@ -189,7 +189,7 @@ def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
     fonts = "".join(
         f'\n  <link rel="preload" href="{up}_static/fonts/{font}.woff2" as="font" '
         'type="font/woff2" crossorigin />'
-        for font in ("text", "text-bold", "label")
+        for font in ("text", "text-bold", "label", *["text-italic"] * ("<em" in page))
     )
     page = page.replace(BEFORE_PAINT, BEFORE_PAINT + fonts, 1)
 
