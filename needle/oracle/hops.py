@@ -14,18 +14,17 @@ Chapter 11, thm-11-hops and prop-11-hops.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import chi
 
 from ..data.tokens import Tokens
 from ..kit.checks import check_array, check_integer, check_real, check_rng
 
 Array = np.ndarray
 STEP = 0.05  # of trapezoidal rules over heights: exact to rounding
-ANGLES, SPREAD, GRID = 400, 24, 1201
+ANGLES, SPREAD = 4000, 24
 MARKER, NEEDLE, DECOY = 0, 1, 2
 
 
@@ -90,33 +89,64 @@ def simulate_two_hops(
     return wrong / n
 
 
-def _heights(m: int, kappa: float, match: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Laws of ⟨p̂, u⟩ and ⟨p̂, u′⟩: cosines and their weights."""
-    z = np.arange(-8.5, 8.51, 0.25)
-    length = np.linspace(chi.isf(1 - 1e-13, m - 1), chi.isf(1e-13, m - 1), 61)
-    log = (m - 2) * np.log(np.maximum(length, 1e-300)) - length**2 / 2
-    share = np.exp(log - log.max()) * np.exp(-(z[:, None] ** 2) / 2)
-    cosine = (kappa + z)[:, None] / np.hypot((kappa + z)[:, None], length)
-    cosine, share = cosine.ravel(), share.ravel() / share.sum()
-    angle = np.pi * (np.arange(ANGLES) + 0.5) / ANGLES
-    decoy = np.sin(angle) ** (m - 2)
-    decoy /= decoy.sum()
-    if abs(match) < 1:  # M turns p a part of the way to anywhere
-        law = np.cumsum(decoy)
-        turn = np.cos(np.interp((np.arange(SPREAD) + 0.5) / SPREAD, law, angle))
-        aside = np.sqrt((1 - match**2) * (1 - cosine**2))[:, None] * turn
-        cosine = (match * cosine[:, None] + aside).ravel()
-        share = np.repeat(share, SPREAD) / SPREAD
-    grid = np.linspace(-1, 1, GRID)  # each value shared between its two neighbours
-    place = np.clip((cosine + 1) / 2 * (GRID - 1), 0, GRID - 1 - 1e-9)
-    low = place.astype(int)
-    right = share * (place - low)
-    share = np.bincount(low, share - right, GRID) + np.bincount(low + 1, right, GRID)
-    return (grid[share > 0], share[share > 0]), (np.cos(angle), decoy)
+def _angles(m: int, kappa: float, finest: float) -> tuple[Array, Array, Array]:
+    """Angles, and of each its share in the laws of the angle between p and u, and between p and u′.
+
+    p = κu + z, so that p = ρp̂ has density ∝ exp(−(ρ² − 2ρκ cos φ + κ²)/2), with ρ^(m−1) sin^(m−2) φ
+    from the coordinates. Angles crowd at 0, as those of a large κ do.
+    """
+    count, bend = int(min(max(ANGLES, 20 * finest, 20 * math.sqrt(m)), 4e5)), math.asinh(1 + kappa)
+    t = (np.arange(count) + 0.5) / count
+    angle = np.pi * np.sinh(bend * t) / math.sinh(bend)
+    decoy = (m - 2) * np.log(np.sin(angle)) + np.log(np.cosh(bend * t))
+    along = kappa * np.cos(angle)
+    top = (along + np.sqrt(along**2 + 4 * (m - 1))) / 2  # ρ where the integrand is largest
+    top = np.where(along > 0, top, (m - 1) / (top - along))
+    width = 1 / np.sqrt(1 + (m - 1) / top**2)
+    most = (m - 1) * np.log(top) - (top - along) ** 2 / 2
+    total = np.zeros(count)
+    for x in np.arange(-9, 30, 0.25):
+        rho = top + x * width
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log = (m - 1) * np.log(rho) - (rho - along) ** 2 / 2
+        total += np.where(rho > 0, np.exp(log - most), 0.0)
+    needle = decoy - (kappa * np.sin(angle)) ** 2 / 2 + most + np.log(total * width)
+    shares = (np.exp(log - log.max()) for log in (needle, decoy))
+    one, other = (share / share.sum() for share in shares)
+    return angle, one, other
+
+
+def _turned(angle: Array, share: Array, decoy: Array, match: float) -> tuple[Array, Array]:
+    """Cosines with u of Mp, and their shares: M turns p a part of the way to anywhere."""
+    if abs(match) == 1:
+        return match * np.cos(angle), share
+    turn = np.cos(np.interp((np.arange(SPREAD) + 0.5) / SPREAD, np.cumsum(decoy), angle))
+    cosine = match * np.cos(angle)[:, None] + math.sqrt(1 - match**2) * turn
+    return np.clip(cosine, -1, 1).ravel(), np.repeat(share, SPREAD) / SPREAD
 
 
 def _density(x: Array) -> Array:
     return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def _with_noise(height: Array, share: Array, h: Array) -> tuple[Array, Array]:
+    """Density and distribution of height + N(0, 1) at the points h, which are STEP apart.
+
+    Each height is shared between its two neighbours, which widens it by STEP²/6 on average: so
+    much less is the variance of the noise.
+    """
+    reach = 10 + round(10 / STEP) * STEP  # below h, and what is lower counts as that low
+    count, low = len(h) + round(10 / STEP), h[0] - round(10 / STEP) * STEP
+    place = np.clip((height - low) / STEP, 0, count - 1 - 1e-9)
+    left = place.astype(int)
+    right = share * (place - left)
+    mass = np.bincount(left, share - right, count) + np.bincount(left + 1, right, count)
+    x, sd = STEP * np.arange(-round(reach / STEP), round(reach / STEP) + 1), 1 - STEP**2 / 12
+    density = np.convolve(mass, _density(x / sd) / sd)
+    below = np.convolve(mass, ndtr(x / sd) - (x >= 0))
+    first = round(reach / STEP) + round(10 / STEP)
+    part = slice(first, first + len(h))
+    return density[part], below[part] + np.cumsum(mass)[-len(h) :]
 
 
 def two_hop_error(
@@ -155,13 +185,12 @@ def two_hop_error(
     marked = STEP * float(_density(h - first) @ np.exp((L - 1) * log_ndtr(h)))
     h = np.arange(-10, second + 10, STEP)
     quiet = np.exp((L - 2) * log_ndtr(h))
-    (needle, w), (decoy, v) = _heights(m, kappa, match)
-
-    def mean(f: Callable[[Array], Array], cosine: Array, weight: Array) -> Array:
-        return np.array([weight @ f(x - second * cosine) for x in h])
-
-    right = STEP * float((mean(_density, needle, w) * mean(ndtr, decoy, v)) @ quiet)
-    wrong = STEP * float((mean(_density, decoy, v) * mean(ndtr, needle, w)) @ quiet)
+    angle, needle, decoy = _angles(m, kappa, second)
+    cosine, share = _turned(angle, needle, decoy, match)
+    at_needle, below_needle = _with_noise(second * cosine, share, h)
+    at_decoy, below_decoy = _with_noise(second * np.cos(angle), decoy, h)
+    right = STEP * float((at_needle * below_decoy) @ quiet)
+    wrong = STEP * float((at_decoy * below_needle) @ quiet)
     return 0.5 - marked * (right - wrong) * float(ndtr(strength[2]) - 0.5)
 
 

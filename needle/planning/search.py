@@ -33,11 +33,13 @@ def downhill(
     a, b = np.asarray(low, float), np.asarray(high, float)
     best = np.clip(np.asarray(start, float), a, b)
     least, slope = value(best)
+    if not math.isfinite(least):
+        return best, least
     bend, reach = BEND * max(1.0, -least / 2) * np.eye(len(best)), LONGEST
     for _ in range(MOST):
         step = _step(best, slope, bend, a, b, reach)
         promise = -float(slope @ step + step @ bend @ step / 2)
-        if not promise > GAIN or not math.isfinite(least):
+        if not promise > GAIN:
             break
         found, there = value(best + step)
         if math.isfinite(found):

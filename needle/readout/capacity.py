@@ -128,8 +128,12 @@ def predict_capacity_width(law: FeatureLaw, *, intercept: bool = True) -> float:
     u = X @ β / s
     density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
     fourth = s**4 * ((u**4 + 6 * u**2 + 3) * ndtr(-u) - (u**3 + 5 * u) * density)
-    variance = each**3 * (points.weight @ fourth - each**-2) - 2 * each**2
-    return math.sqrt(law.copies * variance)
+    variance = each * float(points.weight @ fourth) - 1 / each - 2  # over the square of `each`
+    if not 0 < variance < math.inf:
+        raise ConvergenceError(
+            f"the capacity {capacity:.0e} is too large for its width to be told", math.inf
+        )
+    return each * math.sqrt(law.copies * variance)
 
 
 def simulate_repair(law: FeatureLaw, n: int, rng: np.random.Generator) -> float:
