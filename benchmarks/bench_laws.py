@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.bench_alignment import megabytes
 from benchmarks.clock import seconds
-from needle.data.classifiers import attention, dense_features
+from needle.data.classifiers import attention
+from needle.data.dense import dense_features
 from needle.data.tokens import SparseTokens
 from needle.readout.limit import predict_readout
 

@@ -17,13 +17,8 @@ import pytest
 
 import needle
 from experiments.depth import objective, scores, train
-from needle.data.classifiers import (
-    attention,
-    dense_features,
-    gaussian_mixture,
-    learned_attention,
-    pooled,
-)
+from needle.data.classifiers import attention, gaussian_mixture, learned_attention, pooled
+from needle.data.dense import dense_features
 from needle.data.noise import sample_noise
 from needle.data.sidebyside import vectorized
 from needle.data.tall import excess, pooled_tokens
@@ -419,7 +414,7 @@ INNER = {
         "get_loss",
     ),  # get_loss speaks of the `loss` of its callers
     *("log_excess", "moved_by_accident", "with_accidents"),
-    *("dials", "rules_at", "head_at", "trained_head", "best_of", "checked", "gains"),
+    *("dials", "head_at", "trained_head", "checked", "gains"),
 }
 
 

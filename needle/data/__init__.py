@@ -1,10 +1,10 @@
 """The data, and one law for all features."""
 
 from .classifiers import attention as attention
-from .classifiers import dense_features as dense_features
 from .classifiers import gaussian_mixture as gaussian_mixture
 from .classifiers import learned_attention as learned_attention
 from .classifiers import pooled as pooled
+from .dense import dense_features as dense_features
 from .law import FeatureLaw as FeatureLaw
 from .law import Features as Features
 from .law import Nodes as Nodes

@@ -24,12 +24,10 @@ from .heights import TwoHeights as TwoHeights
 from .heights import capture_height as capture_height
 from .heights import two_height_sharpness as two_height_sharpness
 from .heights import two_heights as two_heights
-from .lengths import best_of as best_of
 from .lengths import dials as dials
 from .lengths import head_at as head_at
 from .lengths import recipes as recipes
 from .lengths import rescaled as rescaled
-from .lengths import rules_at as rules_at
 from .lengths import sharpened as sharpened
 from .lengths import trained_head as trained_head
 from .limit import OrderParameters as OrderParameters

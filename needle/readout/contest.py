@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from ..data.classifiers import attention, dense_features, pooled
+from ..data.classifiers import attention, pooled
+from ..data.dense import dense_features
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_flag, check_integer, check_real, check_rng
 from ..steps.alignment import predict_alignment, simulate_alignment
@@ -89,9 +90,8 @@ def predict_contest(
     12 pooling 0.02 0.07 0.07
     """
     m = check_model(model)
-    alpha0, alpha = check_real("alpha0", alpha0, 0), check_real("alpha", alpha, 0, open_low=True)
+    alpha0, alpha, s = _checked(alpha0, alpha, cos)
     how = _steps(loss, lr_w, lr_b, balanced)
-    s = _given(cos, alpha0)
     if s is None:
         s = predict_alignment(m, alpha0, **how).query_cos
 
@@ -136,9 +136,8 @@ def simulate_contest(
     'learned'
     """
     m, d, rng = check_model(model), check_integer("d", d, 2), check_rng(rng)
-    alpha0, alpha = check_real("alpha0", alpha0, 0), check_real("alpha", alpha, 0, open_low=True)
+    alpha0, alpha, s = _checked(alpha0, alpha, cos)
     how = _steps(loss, lr_w, lr_b, balanced)
-    s = _given(cos, alpha0)
     if s is None:
         s = simulate_alignment(m, d, alpha0, rng, method="dense", **how).query_cos
 
@@ -159,10 +158,11 @@ def _steps(loss: str, lr_w: float, lr_b: float, balanced: bool) -> dict[str, Any
     return {"loss": loss, "lr_w": rule.lr_w, "lr_b": rule.lr_b, "balanced": balanced}
 
 
-def _given(cos: float | None, alpha0: float) -> float | None:
-    """The cosine of a query that is given, None where it is learned."""
+def _checked(alpha0: float, alpha: float, cos: float | None) -> tuple[float, float, float | None]:
+    """Both numbers of samples, and the cosine of a given query, None where it is learned."""
+    alpha0, alpha = check_real("alpha0", alpha0, 0), check_real("alpha", alpha, 0, open_low=True)
     if cos is None and alpha0 == 0:
         raise ValueError(
             f"alpha0 = {alpha0} is not allowed: alpha0 must be above 0 where cos is not given"
         )
-    return None if cos is None else check_real("cos", cos, -1, 1)
+    return alpha0, alpha, None if cos is None else check_real("cos", cos, -1, 1)

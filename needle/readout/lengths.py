@@ -120,23 +120,12 @@ def dials(
     at = head_at(
         model, new, temperature, cos, alpha, lam, intercept, resolution=resolution, bits=bits
     )
-    sharp = rules_at(temperature, model.L, new)
+    sharp = {rule: rescaled(temperature, model.L, new, rule=rule) for rule in RULES}
     found = {rule: (T, at(T)) for rule, T in sharp.items()}
-    tried = [best_of(at, temperature, new), *(check_real("also", T, 0) for T in also)]
+    tried = [_best_of(at, temperature, new), *(check_real("also", T, 0) for T in also)]
     others = [(T, at(T)) for T in tried]
     best = min([*others, *found.values()], key=lambda one: one[1].test_error)
     return found | {"best": best}
-
-
-def rules_at(temperature: float, L: float, new: float) -> dict[str, float]:
-    """The T′ of every rule, by name.
-
-    Examples
-    --------
-    >>> list(rules_at(2.0, 20, 400)) == list(RULES)
-    True
-    """
-    return {rule: rescaled(temperature, L, new, rule=rule) for rule in RULES}
 
 
 def head_at(
@@ -207,15 +196,8 @@ def _law(
     return attention(model, temperature=temperature, cos=cos, resolution=resolution, bits=bits)
 
 
-def best_of(at: Callable[[float], Transfer], temperature: float, new: int) -> float:
-    """The T′ of least error, to about a per cent of T′.
-
-    Examples
-    --------
-    >>> at = head_at(SparseTokens(100, 1, 6.0, 0.5), 1600, 1.37, 0.9, 4.0, 0.01, "keep")
-    >>> 2.2 < best_of(at, 1.37, 1600) < 2.4
-    True
-    """
+def _best_of(at: Callable[[float], Transfer], temperature: float, new: int) -> float:
+    """The T′ of least error, to about a per cent of T′."""
     error = lambda T: math.log(at(float(T)).test_error + 1e-300)  # noqa: E731
     high = max(1.2 * temperature, 1.3 * math.sqrt(2 * math.log(new)))
     grid = np.linspace(0.5 * temperature, high, 24)

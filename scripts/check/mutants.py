@@ -2,8 +2,8 @@
 
     python -m scripts.check.mutants [ROOM …] [--sample N] [--seed K] [--keep]
 
-mutmut makes the changes and runs the tests of the room and its examples in a copy under
-`_build/mutants`. Of `kit` and `data` (the default) every change is tried, of other
+mutmut makes the changes in a copy under `_build/mutants`; `mutant_runner` runs the fast tests of
+the room and its examples. Of `kit` and `data` (the default) every change is tried, of other
 rooms a random sample of N = 200, and the rate has a standard error. Changes that change nothing, or
 nothing that anyone may rely on, stand in `tests/equivalent.toml` by the line they make, with the
 reason. `--keep` writes the rates to `benchmarks/mutants.json`, which the page on execution shows.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
+
+from scripts.check import mutant_runner
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "_build" / "mutants"
@@ -35,8 +38,6 @@ SETTINGS = """
 source_paths = ["needle"]
 only_mutate = ["needle/{room}/*.py"]
 also_copy = ["utils", "experiments", "benchmarks"]
-pytest_add_cli_args = ["-p", "no:cacheprovider", "-m", "not slow", "-x"]
-pytest_add_cli_args_test_selection = ["tests/{room}"]
 """
 # mutmut multiplies every docstring by its mutants, so the examples are read from the sources
 EXAMPLES = """
@@ -65,6 +66,19 @@ def test_example(module, name, text):
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     runner.run(test)
     assert not runner.failures
+"""
+MAKE = """
+import json, os, pathlib
+from mutmut.__main__ import copy_also_copy_files, copy_src_dir, create_mutants, setup_source_paths
+from mutmut.mutation.trampoline import set_mutant_under_test
+set_mutant_under_test("mutant_generation")
+os.makedirs("mutants")
+copy_src_dir()
+copy_also_copy_files()
+setup_source_paths()
+create_mutants(1)
+found = [json.loads(file.read_text()) for file in pathlib.Path("mutants").rglob("*.meta")]
+print("names:", *(name for file in found for name in file["exit_code_by_key"]))
 """
 # what a mutant writes in place of what stood there
 CHANGED = """
@@ -110,37 +124,35 @@ def copy(room: str) -> Path:
     return folder
 
 
-def mutmut(folder: Path, *words: str) -> None:
-    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", *words]
-    with (folder / "run.log").open("a", encoding="utf-8") as log:
-        subprocess.run(command, cwd=folder, check=False, stdout=log, stderr=log)
-
-
-def results(folder: Path) -> dict[str, str]:
-    """What became of each mutant, by its name."""
+def made(folder: Path) -> list[str]:
+    """Let mutmut write its mutants of the room, and name them."""
     said = subprocess.run(
-        [sys.executable, "-m", "mutmut", "results", "--all", "true"],
-        cwd=folder, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    lines = (line.strip().partition(": ") for line in said.splitlines() if ": " in line)
-    return {name: what for name, _, what in lines}
+        [sys.executable, "-c", MAKE], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+    return sorted(said.rpartition("names:")[2].split())
 
 
-def tried(folder: Path, sample: int, seed: int) -> tuple[dict[str, str], int]:
+def judged(folder: Path, room: str, names: list[str]) -> dict[str, str]:
+    """What becomes of mutants: killed, survived, no tests, or the signal that ended them."""
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with (folder / "run.log").open("w", encoding="utf-8") as log:
+        said = subprocess.run(
+            [sys.executable, mutant_runner.__file__, f"tests/{room}"], cwd=folder / "mutants",
+            check=True, stdout=subprocess.PIPE, stderr=log, text=True, input=" ".join(names),
+            env=plain | {"PY_IGNORE_IMPORTMISMATCH": "1"},
+        ).stdout  # fmt: skip
+        log.write(said)
+    return dict(mutant_runner.SAID.findall(said))
+
+
+def tried(folder: Path, room: str, sample: int, seed: int) -> tuple[dict[str, str], int]:
     """What became of the mutants that were tried, and how many there are."""
-    if not sample:
-        mutmut(folder)
-        found = results(folder)
-        return found, len(found)
-    mutmut(folder, "none-of-them")  # makes the mutants and learns which tests reach them
-    names = sorted(results(folder))
-    chosen = sorted(random.Random(seed).sample(names, min(sample, len(names))))
-    reached = json.loads((folder / "mutants" / "mutmut-stats.json").read_text())
-    reached = {name for name, tests in reached["tests_by_mangled_function_name"].items() if tests}
-    mutmut(folder, *(name for name in chosen if name.rpartition("__mutmut_")[0] in reached))
-    found = results(folder)
-    lost = {name: "no tests" for name in chosen if name.rpartition("__mutmut_")[0] not in reached}
-    return {name: found[name] for name in chosen} | lost, len(names)
+    names = made(folder)
+    few = sorted(random.Random(seed).sample(names, min(sample or len(names), len(names))))
+    found = judged(folder, room, few)
+    if len(found) < len(few):
+        raise SystemExit(f"{room}: {len(few) - len(found)} not judged; see {folder / 'run.log'}")
+    return found, len(names)
 
 
 def changed(folder: Path, names: list[str]) -> dict[str, str]:
@@ -156,9 +168,7 @@ def changed(folder: Path, names: list[str]) -> dict[str, str]:
 def measure(room: str, sample: int, seed: int) -> Rate:
     """Try the mutants of a room, and print those that live."""
     folder = copy(room)
-    found, total = tried(folder, sample, seed)
-    if "not checked" in found.values():
-        raise SystemExit(f"{room}: mutmut did not come to its end; see {folder / 'run.log'}")
+    found, total = tried(folder, room, sample, seed)
     alive = [name for name, what in found.items() if what in ("survived", "no tests")]
     known = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get(room, {})
     lines = changed(folder, alive)

@@ -5,7 +5,8 @@ import pytest
 from scipy.special import softmax
 
 from experiments.depth import KINDS, objective, scores, size, train, unpack
-from needle.data.classifiers import attention, dense_features, pooled
+from needle.data.classifiers import attention, pooled
+from needle.data.dense import dense_features
 from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.nodes import gaussian_nodes

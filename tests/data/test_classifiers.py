@@ -8,13 +8,9 @@ from scipy.special import ndtr
 from scipy.stats import ks_2samp
 
 from needle.data import classifiers as laws
-from needle.data.classifiers import (
-    attention,
-    dense_features,
-    gaussian_mixture,
-    learned_attention,
-    pooled,
-)
+from needle.data import dense
+from needle.data.classifiers import attention, gaussian_mixture, learned_attention, pooled
+from needle.data.dense import dense_features
 from needle.data.sidebyside import vectorized
 from needle.data.tokens import SparseTokens
 from needle.kit.records import Alignment
@@ -241,7 +237,7 @@ def test_blocks_do_not_change_the_coefficients(monkeypatch):
 def test_blocks_do_not_change_the_dense_features(monkeypatch):
     """Against softmax pooling of all tokens at once, drawn as the blocks draw them."""
     model, T, cos, d = SparseTokens(6, 2, 3.0, 0.5), 1.5, 0.7, 5
-    monkeypatch.setattr(laws, "_BLOCK", 8 * 6 * d)
+    monkeypatch.setattr(dense, "_BLOCK", 8 * 6 * d)
     F, y = dense_features(model, 20, d, np.random.default_rng(3), temperature=T, cos=cos)
     rng = np.random.default_rng(3)
     parts = [model.sample(n, d, rng) for n in (8, 8, 4)]

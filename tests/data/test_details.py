@@ -7,13 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from needle.data import classifiers
-from needle.data.classifiers import (
-    attention,
-    dense_features,
-    gaussian_mixture,
-    learned_attention,
-    pooled,
-)
+from needle.data.classifiers import attention, gaussian_mixture, learned_attention, pooled
+from needle.data.dense import dense_features
 from needle.data.law import FeatureLaw
 from needle.data.noise import one, sample_noise
 from needle.data.sidebyside import vectorized

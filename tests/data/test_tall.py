@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from needle.data.classifiers import attention, dense_features
+from needle.data.classifiers import attention
+from needle.data.dense import dense_features
 from needle.data.tall import excess, excess_weight, pooled_tokens
 from needle.data.tokens import SparseTokens
 from needle.readout.fit import error_rate, fit_readout

@@ -72,6 +72,10 @@ def is_estimate(a: Arguments, found: Any) -> None:
 
 RATE = Domain(decades(1e-6, 0.5), ANY.bad)
 RATES = {"loss": LOSS, "lr_q": RATE, "lr_w": RATE, "lr_b": RATE}
+BAGS = {
+    "d": Domain(whole(5, 30).good, (0, -1, 2.5, "3")),
+    "alpha": Domain(decades(1.0, 5.0), (0.0, -1.0)),
+}
 STEPS = Domain(st.sampled_from([[0], [0, 3], [2, 5]]), ([-1], "x", [], [0.5]))
 
 
@@ -125,8 +129,7 @@ CASES = [
         needle.simulate_descent,
         {
             "model": SMALL,
-            "d": Domain(whole(5, 30).good, (0, -1, 2.5, "3")),
-            "alpha": Domain(decades(1.0, 5.0), (0.0, -1.0)),
+            **BAGS,
             "steps": STEPS,
             **RATES,
         },
@@ -148,8 +151,7 @@ CASES = [
         needle.simulate_learning,
         {
             "model": SMALL,
-            "d": Domain(whole(5, 30).good, (0, -1, 2.5, "3")),
-            "alpha": Domain(decades(1.0, 5.0), (0.0, -1.0)),
+            **BAGS,
             "informed": FLAG,
         },
         is_estimate,
