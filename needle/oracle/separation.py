@@ -38,6 +38,11 @@ BLOCK = 10_000
 RARE = 0.02  # shares and errors below it are not left to bags that are drawn as they come
 
 
+def _log1p(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """log(1 + x + iy), to the last digit where x and y are 1e-9; NumPy's loses half of them."""
+    return np.log1p(2 * x + x * x + y * y) / 2 + 1j * np.arctan2(y, 1 + x)
+
+
 def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
     """log e_R(x)/C(L,R), x = exp(θh − θ²/2), with free tokens h (trials, …, R).
 
@@ -59,7 +64,8 @@ def _log_ratio(noise: Noise, h: np.ndarray, theta: float) -> np.ndarray:
     s = brentq(excess, -100 - 13 * theta, 100 + 13 * theta + theta**2, xtol=1e-3)
 
     def log_terms(g: np.ndarray, angle: float) -> np.ndarray:
-        return np.log1p(expit(s + theta * g - theta**2 / 2) * (np.exp(1j * angle) - 1))[None]
+        p = expit(s + theta * g - theta**2 / 2)
+        return _log1p(p * (math.cos(angle) - 1), p * math.sin(angle))[None]
 
     N = 2 * ((R + 14 + math.ceil(6 * math.sqrt(R))) // 2) + 1
     probability = np.ones(h.shape[:-1])

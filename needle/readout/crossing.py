@@ -83,9 +83,12 @@ def predict_crossing(
 
 def _crossing(excess: Callable[[float], float]) -> float:
     """Where `excess` changes from above 0 to below on [0, 1], or infinity."""
-    if excess(1.0) > 0:
+    perfect, blind = excess(1.0), excess(0.0)
+    if perfect == blind == 0:
+        raise ConvergenceError("attention and pooling err equally often with every query", 0.0)
+    if perfect > 0:
         return math.inf
-    if excess(0.0) <= 0:
+    if blind <= 0:
         raise ConvergenceError("attention wins even with a query that knows nothing", 0.0)
     return float(brentq(excess, 0.0, 1.0, xtol=1e-5))
 

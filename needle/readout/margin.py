@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
-from scipy.special import ndtr
 
 from ..data.law import FeatureLaw
 from ..kit.checks import (
@@ -108,7 +107,7 @@ def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> 
         """√(α E repair²) − w_⊥ at x = (ν, κ, b, w_⊥), with the score `gap` to keep; convex in x."""
         ratio = np.append(x[:-1], gap) / x[-1]
         square, gradient, hessian = squared_repair(wide, nodes.weight, κ, ratio)
-        root = math.sqrt(share * square)
+        root = math.sqrt(max(share * square, 1e-300))  # rounding may leave less than nothing
         gradient = gradient * share / (2 * root)
         hessian = hessian * share / (2 * root) - np.outer(gradient, gradient) / root
         unfold = np.vstack([np.eye(size, size + 1), -ratio])
@@ -117,7 +116,7 @@ def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> 
         return x[-1] * (root - 1), slope, unfold @ hessian @ unfold.T / x[-1]
 
     x = np.append(β, 1.0)
-    while constraint(x)[0] > (math.sqrt(share * J) - 1) / 2:
+    while constraint(x)[0] > (math.sqrt(max(share * J, 0.0)) - 1) / 2:
         gap /= 2
     x, settled = _shortest(constraint, x, length)
     norm = math.sqrt(length @ x**2)
@@ -126,7 +125,7 @@ def predict_margin(law: FeatureLaw, alpha: float, *, intercept: bool = True) -> 
     bias = x[size - 1] * math.sqrt(nodes.weight @ nodes.r**2) if intercept else 0.0
     found = Margin(
         margin=gap / norm,
-        test_error=float(nodes.weight @ ndtr(-(X @ x[:-1]) / spread)),
+        test_error=law.misread(float(overlap), float(x[0]) if law.query else 0.0, spread, bias),
         signal=float(overlap / norm),
         bias=float(bias / norm),
     )

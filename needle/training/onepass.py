@@ -40,6 +40,7 @@ from .flow import Cloud, Rates, State, drift, flow_error, sample_cloud
 Array = np.ndarray
 Start = tuple[float, float] | Training
 _FIRST, _LAST, _ENTRIES = 10, 16, 2**22  # log₂ of points, and entries of the largest cloud
+_LOOKS = 5000  # at the drift in one course, ten times what usual rates need
 _FAR = 1e3  # a norm at which descent is said to diverge
 
 
@@ -81,12 +82,23 @@ def _trajectory(
     def far(_: float, x: Array) -> float:
         return _FAR**2 - x[2] - x[3]
 
+    looks = 0
+
+    def rate(t: float, x: Array) -> Array:
+        nonlocal looks
+        looks += 1
+        if looks > _LOOKS or not np.isfinite(x).all():
+            why = "moves too fast to be followed" if looks > _LOOKS else "diverges"
+            raise ConvergenceError(f"descent {why} at samples = {t:.3g}; take smaller rates", [])
+        with np.errstate(over="ignore", invalid="ignore"):  # the next look will see it
+            return drift(State(*x), model, cloud, loss, rates)
+
     far.terminal = True  # type: ignore[attr-defined]
     end = float(times[-1])
     states = np.array([state])
     if end > 0:
         solved = solve_ivp(
-            lambda _, x: drift(State(*x), model, cloud, loss, rates),
+            rate,
             (0.0, end), state, t_eval=times, rtol=accuracy, atol=accuracy / 100, events=far,
         )  # fmt: skip
         if not solved.success or solved.t_events[0].size:

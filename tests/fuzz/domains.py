@@ -72,10 +72,15 @@ def model(longest: int = 10**9, needles: int = 10**9, weakest: float = 0.0) -> D
     return Domain(models(longest, needles, weakest), (None, "model", 3.0, (10, 1, 3.0, 0.5)))
 
 
+KINDS = "pooled", "mixture", "attention"
+
+
 @st.composite
-def laws(draw: st.DrawFn, longest: int = 10**6) -> Any:
-    """A law of features: averages, a mixture, or attention on few points."""
-    kind = draw(st.sampled_from(["pooled", "mixture", "attention"]))
+def laws(
+    draw: st.DrawFn, longest: int = 10**6, cos: float | None = None, kinds: tuple[str, ...] = KINDS
+) -> Any:
+    """A law of features: averages, a mixture, or attention on few points (of this cosine)."""
+    kind = draw(st.sampled_from(kinds))
     if kind == "mixture":
         var = st.floats(1e-3, 1e3)
         return gaussian_mixture(
@@ -85,8 +90,10 @@ def laws(draw: st.DrawFn, longest: int = 10**6) -> Any:
     if kind == "pooled":
         return pooled(task)
     T = draw(decades(1e-3, 30.0))
-    return attention(task, temperature=T, cos=draw(COS.good), resolution=96, bits=9)
+    cos = draw(COS.good) if cos is None else cos
+    return attention(task, temperature=T, cos=cos, resolution=96, bits=9)
 
 
 LAW = Domain(laws(), (None, 3.0, "pooled"))
+ALIKE = Domain(laws(cos=0.7, kinds=(*KINDS, *4 * KINDS[2:])), LAW.bad)  # mostly of one query
 SHORT_LAW = Domain(laws(100), LAW.bad)  # whose tokens can be drawn

@@ -169,3 +169,18 @@ def test_an_alignment_whose_squares_vanish_has_an_infinite_rate():
     found = needle.predict_alignment(model, 1e-3, lr_w=1.0, lr_b=1000.0)
     assert found.rate == math.inf
     assert -1 <= found.query_cos <= 1
+
+
+@pytest.mark.parametrize("L", [10, 10**6, 10**9])
+def test_needles_of_no_strength_are_guessed_to_the_last_digit(L):
+    """NumPy's complex log1p lost half of its digits over 10⁹ tokens: errors of 4e-9."""
+    found = needle.oracle_error(
+        "attention", SparseTokens(L, 3, 0.0, 0.75), trials=200, rng=np.random.default_rng(0)
+    )
+    assert found.error == pytest.approx(0.25, rel=1e-12)
+
+
+def test_a_plan_begins_again_where_a_search_finds_no_place():
+    for pi, L, R, n, d in ((0.5, 2, 2, 4, 2), (0.614, 10**9, 1, 10**7, 2)):
+        for row in plan(L=L, R=R, d=d, n=n, pi=pi, theta=[1e6]).rows:
+            assert 0 <= row.best_possible <= row.silent

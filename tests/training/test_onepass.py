@@ -272,3 +272,15 @@ def test_a_trajectory_asks_for_few_drifts(L, theta, monkeypatch):
     monkeypatch.setattr(training, "drift", lambda *a: calls.append(len(calls)) or drift(*a))
     predict_training(SparseTokens(L, 1, theta, 0.5), np.linspace(0, 12, 25), **RATES)
     assert 0 < len(calls) < 600  # 334 and 418: seconds, and not minutes
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [((0.01, 0.016, 1e-6), "descent diverges at samples"), ((1e-6, 1e-6, 2e-3), "too fast")],
+)
+def test_a_course_that_cannot_be_followed_is_left_in_time(rates, words, monkeypatch):
+    """Needles a million high: nan once, and once more looks than any course needs."""
+    monkeypatch.setattr(training, "_LOOKS", 400)
+    told = dict(zip(("lr_q", "lr_w", "lr_b"), rates, strict=True))
+    with pytest.raises(ConvergenceError, match=words):
+        predict_training(SparseTokens(30, 1, 1e6, 0.5), [2.0], loss="square", **told)
