@@ -50,11 +50,13 @@ from .readout import predict_transfer as predict_transfer
 from .readout import recipes as recipes
 from .readout import rescaled as rescaled
 from .readout import separability as separability
+from .readout import sharpened as sharpened
 from .readout import sharpness_law as sharpness_law
 from .readout import simulate_capacity as simulate_capacity
 from .readout import simulate_readout as simulate_readout
 from .readout import simulate_reuse as simulate_reuse
 from .readout import simulate_transfer as simulate_transfer
+from .readout import subsampled as subsampled
 from .steps import calibrated_rate as calibrated_rate
 from .steps import predict_alignment as predict_alignment
 from .steps import predict_gap as predict_gap
@@ -63,6 +65,7 @@ from .steps import sign_condition as sign_condition
 from .steps import simulate_alignment as simulate_alignment
 from .steps import two_steps as two_steps
 from .training import predict_descent as predict_descent
+from .training import predict_relay as predict_relay
 from .training import predict_training as predict_training
 from .training import simulate_descent as simulate_descent
 from .training import simulate_training as simulate_training

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from scripts.book.run_notebooks import ROOT
+from scripts.book.run_notebooks import ROOT, chapters
 
 LONG: set[str] = {
     "needle/bags/portrait.py",
     "needle/oracle/separation.py",
 }  # files of more than 300 lines: not one more
+MANY = {"11_beyond"}  # chapters that open more rooms
 FILES = [path for top in ("needle", "utils", "scripts") for path in (ROOT / top).rglob("*.py")]
 
 
@@ -48,6 +51,14 @@ def test_no_file_or_room_is_called_like_a_public_function():
 def test_modules_keep_no_lists_of_names():
     assert not [path for path in FILES if "__all__" in path.read_text(encoding="utf-8")]
     assert not [p for p in (ROOT / "exercises").glob("*.py") if "__all__" in p.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_a_chapter_imports_from_four_places_at_most(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    places = set(re.findall(r"^(?:from|import) ((?:needle|utils)[\w.]*)", code, re.M))
+    assert len(places) <= (6 if path.stem in MANY else 4), places
 
 
 def test_utils_is_small():
