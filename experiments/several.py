@@ -1,4 +1,4 @@
-"""Several needles: attention at its best sharpness against Bayes, both on typical bags."""
+"""Several needles: attention at its best sharpness against Bayes on typical bags."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from needle.data.tokens import SparseTokens
 from needle.oracle.bayes import bayes_risk
-from needle.oracle.soft import soft_risk
+from needle.oracle.separation import oracle_error
 
 
 def several(
@@ -16,5 +16,5 @@ def several(
     m = SparseTokens(L, R, theta, pi)
     return {
         "bayes": bayes_risk(m.L, m.R, m.theta, m.pi, rng, bags).error,
-        "attention": soft_risk(m.L, m.R, m.theta, m.pi, None, rng, bags).error,
+        "attention": oracle_error("attention", m, rng=rng).error,
     }

@@ -393,7 +393,6 @@ INNER = {
         "log_mean_verdict",
         "excess_weight",
         "sample_straws",
-        "sample_bags",
     ),
     *("log_between", "log_mean", "record", "check_rule"),
     *("look_again", "learn_with_norms", "error_with_norms", "two_layers"),

@@ -171,7 +171,10 @@ def _record(
     model: SparseTokens, curve: _Curve, t: float, log_alpha: float, rounds: int
 ) -> Learning:
     cos = math.sqrt(expit(t))
-    error = float(bayes_error(model, math.sqrt(curve.strength(t))))
+    try:
+        error = float(bayes_error(model, math.sqrt(curve.strength(t))))
+    except ConvergenceError as rarer:  # of more than 12 needles, next to none
+        error = float(rarer.estimate)
     return Learning(cos, error, curve.free_entropy(t, log_alpha), rounds)
 
 

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_array, check_real
+from ..kit.records import ConvergenceError
 from ..oracle.bayes import FEW, bayes_risk, log_mean_verdict
 from ..oracle.straws import log_mean
 from .crowd import SIZE, Crowd
@@ -21,6 +22,7 @@ from .posterior import LARGEST_R, STRONGEST, Handful, log_subsets
 
 Array = np.ndarray
 RARE = 0.02  # errors, as shares of guessing, below which needles are drawn where they are missed
+HELD = 10  # bags of the net that an error of many needles is held by, at the least
 FAINT = 1e-3  # strengths below which a crowd of needles is seen by its sum alone
 
 
@@ -38,7 +40,8 @@ def bayes_error(model: SparseTokens, strength: Array | float) -> Array:
     one needle is integrated, all other tokens are a fixed quasi-random net of bags. Several needles
     that are rarely missed are left to `needle.oracle.bayes.bayes_risk`, which is good to 1 or 2 %.
     For R > 40 the net has 2048 bags: expect a few per cent of an error of 10 %, a quarter of one of
-    0.1 %. Beyond R = 12 errors much rarer than one in the net's bags come out too small.
+    0.1 %. `ConvergenceError`, with the best estimate, where R > 12 and a handful of the net's bags
+    hold nearly all of the error: then it is rarer than one in them, and the estimate too small.
 
     >>> model = SparseTokens(L=10, R=1, theta=5.0, pi=0.5)
     >>> np.round(bayes_error(model, [0.0, 3.0, 5.0]), 4)
@@ -67,10 +70,21 @@ def _bayes_error(model: SparseTokens, r: float) -> float:
     low, high = _bags(L - R, R - 1, many).log_e(r, R)
     constant = log_subsets(L, R) + R * r * r / 2
     verdicts = log_mean_verdict(high - constant, low - constant + r * r / 2, log_k, r)
-    error = pi * math.exp(log_mean(verdicts))
+    error = min(pi * math.exp(log_mean(verdicts)), least)
     if 1 < R <= FEW and error < RARE * least:
         return bayes_risk(L, R, r, pi, np.random.default_rng(7)).error
-    return min(error, least)
+    if R > FEW and _held_by(verdicts) < HELD:
+        raise ConvergenceError(
+            f"errors of {R} needles at strength {r:g} are rarer than one in the bags of the net",
+            error,
+        )
+    return error
+
+
+def _held_by(logs: Array) -> float:
+    """How many equal terms would make up a sum as evenly as these e^logs do."""
+    shares = np.exp(logs - np.max(logs))
+    return float(shares.sum() ** 2 / (shares @ shares))
 
 
 def bayes_rates(

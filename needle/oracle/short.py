@@ -73,7 +73,7 @@ class Tokens:
     def _log_yes(self, t: float, needles: int) -> float:
         """log P(Y > 0): a token that wins alone, or none and the others together."""
         y = self.y(t)
-        laws = [(self.L - needles, self.log_straw, 0.0)]
+        laws = [(self.L - needles, self.log_straw, 0.0)] if needles < self.L else []
         if needles:
             laws.append((float(needles), self.log_needle, self.theta))
         tame = self.h < max(t, math.sqrt(2 * math.log(self.L)))

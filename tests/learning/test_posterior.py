@@ -15,6 +15,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 
 from needle.data.tokens import SparseTokens
+from needle.kit.records import ConvergenceError
 from needle.learning import posterior
 from needle.learning.posterior import Handful, channel, log_subsets, race
 from needle.learning.verdicts import bayes_error
@@ -164,3 +165,14 @@ def test_log_mean_sigmoid_far_out():
         exact = [expit(one + r * g) @ np.exp(-(g**2) / 2) * (g[1] - g[0]) for one in t]
         expected = np.log(exact) - math.log(2 * math.pi) / 2
         assert np.allclose(posterior._needle(r, t), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("L", "R", "strength"), [(1000, 999, 1.0), (1000, 20, 4.0), (100, 30, 2.0)]
+)
+def test_errors_rarer_than_one_in_the_net_are_not_told(L, R, strength):
+    """999 of 1000 at strength 1: the net said 2e-176 where about 1e-56 is right."""
+    with pytest.raises(ConvergenceError, match="rarer than one") as reached:
+        bayes_error(SparseTokens(L, R, 1.0, 0.5), strength)
+    assert 0 <= reached.value.estimate < 0.01
+    assert 0.07 < bayes_error(SparseTokens(1000, 20, 1.0, 0.5), 2.0) < 0.09
