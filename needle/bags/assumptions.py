@@ -74,11 +74,12 @@ def independence(bags: Bags, y: Array, white: Whitening, value: Array) -> Assump
     slack = 0.1 + 4 * math.sqrt(2 * float((shares**2).sum()) / shares.sum() ** 2 / k)
     holds = abs(factor - 1) < slack
     words = "the tokens of a bag are as good as independent"
+    alike = float(np.mean(sizes)) / factor
     if factor > 1 and not holds:
         words = (
             f"the tokens of a bag share a common part: the mean of a bag scatters {factor:.2g} "
             "times as much as it should; pooling suffers, and a bag acts like one of "
-            f"{np.mean(sizes) / factor:.3g} tokens"
+            + (f"{alike:.3g} tokens" if alike > 1 else "less than one token")
         )
     elif not holds:
         words = (
@@ -97,9 +98,17 @@ def tails(heights: Array) -> Assumption:
     holds = abs(kurtosis - 3) < 0.3 + 4 * math.sqrt(24 / N) and largest < usual + 1.5
     words = "the noise along the query has Gaussian tails"
     if not holds:
-        words = (
-            f"the noise along the query has {'heavy' if kurtosis > 3 else 'other'} tails (largest "
-            f"{largest:.1f} standard deviations, Gaussian {usual:.1f}): softmax takes "
-            "such tokens for needles; rescale or clip the tokens before anything else"
+        tall = largest > usual + 0.5
+        measure = (
+            f"largest {largest:.1f} standard deviations, Gaussian {usual:.1f}"
+            if tall
+            else f"kurtosis {kurtosis:.1f}, Gaussian 3"
         )
+        kind = "heavy" if kurtosis > 3 else "other"
+        words = f"the noise along the query has {kind} tails ({measure})"
+        if kurtosis > 3:
+            words += (
+                ": softmax takes such tokens for needles; rescale or clip the tokens before "
+                "anything else"
+            )
     return Assumption("tails", kurtosis, 3.0, holds, words)

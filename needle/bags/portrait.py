@@ -19,20 +19,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from ..kit.checks import check_integer
 from ..kit.threads import in_one_thread
-from ..planning.planner import Plan, plan
+from ..planning.answer import Plan
+from ..planning.planner import plan
 from .arrays import Array, Bags, as_bags, as_signs
 from .assumptions import Assumption, independence, isotropy, tails
+from .distance import distance, folded, placement_auc, pooled_auc, training_error
 from .mixing import mixture, mixture_gain
 from .permuted import crossed, labelings, neutral
 from .turn import query
 from .units import moments
 
-FOLDS, Z, CLEAR = 5, 1.96, 13.8  # CLEAR: twice the log likelihood ratio, false once in 1000
+Z, CLEAR = 1.96, 13.8  # CLEAR: twice the log likelihood ratio, false once in 1000
 LARGEST = 1e50  # whose fourth powers are still numbers
 SHUFFLES, CONTRADICTION = 39, 0.08  # labelings by chance; AUC promised less AUC measured
 
@@ -178,11 +178,11 @@ def estimate(bags: object, labels: object) -> Portrait:
         float(np.mean(y > 0)),
         int(raw.sizes[y < 0].sum()),
     )
-    auc, error, nu = _pooled_auc(raw, y, means)
-    wide = math.hypot(error, _training_error(auc, d, nu))
-    ends = [_distance(auc + k * wide, d * nu) for k in (-Z, 0.0, Z)]
+    auc, error, nu = pooled_auc(raw, y, means)
+    wide = math.hypot(error, training_error(auc, d, nu))
+    ends = [distance(auc + k * wide, d * nu) for k in (-Z, 0.0, Z)]
 
-    half = _folds(y, 2)
+    half = folded(y, 2)
     along, square = _heights(raw, y, half, means)
     silent, loud = along[(y < 0)[raw.owner]], along[(y > 0)[raw.owner]]
     fit = mixture(loud)
@@ -207,7 +207,7 @@ def estimate(bags: object, labels: object) -> Portrait:
         interval = theta * math.exp(-Z * relative), theta * math.exp(Z * relative)
     return Portrait(
         L, d, n, pi, auc, error, ends[1], (ends[0], ends[2]), separated, theta, interval, R, cosine,
-        _auc(scores, y)[0], assumptions, notes,
+        placement_auc(scores, y)[0], assumptions, notes,
     )  # fmt: skip
 
 
@@ -261,55 +261,3 @@ def _notes(raw: Bags, separated: bool, ends: Sequence[float], N: int, d: int) ->
     if 10 * d > N:
         notes.append(f"only {N} tokens of negatives in {d} dimensions: the whitening is rough")
     return tuple(notes)
-
-
-def _folds(y: Array, count: int) -> Array:
-    """Folds 0 … count − 1 in turn, within each label."""
-    fold = np.empty(len(y), dtype=int)
-    for label in (1, -1):
-        place = np.flatnonzero(y == label)
-        fold[place] = np.arange(len(place)) % count
-    return fold
-
-
-def _pooled_auc(bags: Bags, y: Array, means: Array) -> tuple[float, float, float]:
-    """AUC of scores by the difference of the means of the other folds, its error, and ν.
-
-    The whitening, too, is that of the other folds.
-    """
-    fold, scores, nu = _folds(y, FOLDS), np.empty(len(y)), 0.0
-    for k in range(FOLDS):
-        rest, here = fold != k, fold == k
-        white = moments(bags, y, weight=rest * 1.0).whitening()
-        tall = white.rows(means) * np.sqrt(bags.sizes)[:, None]
-        yes, no = tall[rest & (y > 0)], tall[rest & (y < 0)]
-        w = yes.mean(axis=0) - no.mean(axis=0)
-        middle = w @ (yes.mean(axis=0) + no.mean(axis=0)) / 2
-        scores[here] = (tall[here] @ w - middle) / max(float(np.linalg.norm(w)), 1e-300)
-        nu += (1 / len(yes) + 1 / len(no)) / FOLDS
-    return *_auc(scores, y), nu
-
-
-def _auc(scores: Array, y: Array) -> tuple[float, float]:
-    """AUC and its standard error by placement values (DeLong)."""
-    yes, no = scores[y > 0], scores[y < 0]
-    m, k = len(yes), len(no)
-    rank = rankdata(np.concatenate([yes, no]))
-    above = (rank[:m] - rankdata(yes)) / k
-    below = 1 - (rank[m:] - rankdata(no)) / m
-    return float(above.mean()), math.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / k)
-
-
-def _distance(auc: float, noise: float) -> float:
-    """δ with δ²/√(δ² + noise) = √2 Φ⁻¹(AUC); 0 where the AUC is ½ or less."""
-    if auc <= 0.5:
-        return 0.0
-    D = math.sqrt(2) * float(ndtri(min(auc, 1 - 1e-9)))
-    return math.sqrt((D**2 + math.sqrt(D**4 + 4 * D**2 * noise)) / 2)
-
-
-def _training_error(auc: float, d: int, nu: float) -> float:
-    """What the chance of w adds to the error of the AUC: ⟨w, ξ⟩ = δ ± √ν, common to all folds."""
-    delta, D = _distance(auc, d * nu), math.sqrt(2) * float(ndtri(min(max(auc, 0.5), 1 - 1e-9)))
-    slope = math.exp(-(D**2) / 4) / math.sqrt(4 * math.pi)
-    return slope * delta * math.sqrt(nu / (delta**2 + d * nu))

@@ -98,9 +98,9 @@ class Report:
 
 
 def _setting(found: Report) -> str:
+    tokens = f"{found.L:.3g} token{'s' * (found.L != 1)}"
     return (
-        f"{found.n} bags of {found.L:.3g} tokens on average, {found.d} entries each, "
-        f"{found.pi:.0%} positive."
+        f"{found.n} bags of {tokens} on average, {found.d} entries each, {found.pi:.0%} positive."
     )
 
 

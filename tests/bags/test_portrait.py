@@ -10,8 +10,10 @@ from scipy.stats import binom, norm
 
 import needle.bags.portrait as module
 from needle.bags.arrays import as_bags
+from needle.bags.assumptions import tails
+from needle.bags.distance import distance, placement_auc, pooled_auc, training_error
 from needle.bags.mixing import mixture
-from needle.bags.portrait import CLEAR, _auc, _distance, _training_error, estimate
+from needle.bags.portrait import CLEAR, estimate
 from needle.data.tokens import SparseTokens
 from needle.planning import Plan, PlanRow, Recipe
 from utils.agreement import AgreementError, agree
@@ -155,14 +157,14 @@ def test_pieces_against_their_definitions():
     rng = np.random.default_rng(1)
     scores, y = np.round(rng.normal(size=200), 1), np.where(rng.random(200) < 0.4, 1, -1)
     yes, no = scores[y > 0][:, None], scores[y < 0]
-    auc, error = _auc(scores, y)
+    auc, error = placement_auc(scores, y)
     assert auc == pytest.approx(np.mean((yes > no) + 0.5 * (yes == no)), abs=1e-12)
     wins = (yes > no) + 0.5 * (yes == no)
     variances = (wins.mean(axis=1 - k).var(ddof=1) / wins.shape[k] for k in (0, 1))
     assert error == pytest.approx(np.sqrt(sum(variances)), rel=1e-9)
     for delta in (0.3, 2.0):
         D = delta**2 / np.sqrt(delta**2 + 0.7)
-        assert _distance(float(norm.cdf(D / np.sqrt(2))), 0.7) == pytest.approx(delta, rel=1e-9)
+        assert distance(float(norm.cdf(D / np.sqrt(2))), 0.7) == pytest.approx(delta, rel=1e-9)
     heights = rng.standard_normal(100_000) + 4.0 * (rng.random(100_000) < 0.05)
     rho, mu, rho_error, mu_error, gain = mixture(heights)
     assert abs(rho - 0.05) < 4 * rho_error < 0.01 and abs(mu - 4) < 4 * mu_error < 0.2
@@ -180,17 +182,17 @@ def test_the_error_of_training_is_the_slope_of_the_auc(delta, d, nu):
 
     step = 1e-5
     slope = (auc(delta + step) - auc(delta - step)) / (2 * step)
-    found = _training_error(float(auc(delta)), d, nu)
+    found = training_error(float(auc(delta)), d, nu)
     assert found == pytest.approx(slope * np.sqrt(nu), rel=1e-8, abs=0)
-    assert _training_error(0.4, d, nu) == 0
+    assert training_error(0.4, d, nu) == 0
 
 
 def test_the_error_of_training_widens_the_interval(monkeypatch):
     """The two parts of the AUC's error, 0.03 and 0.04, add up in squares."""
-    monkeypatch.setattr(module, "_training_error", lambda *_: 0.04)
-    monkeypatch.setattr(module, "_pooled_auc", lambda *_: (0.7, 0.03, 0.02))
+    monkeypatch.setattr(module, "training_error", lambda *_: 0.04)
+    monkeypatch.setattr(module, "pooled_auc", lambda *_: (0.7, 0.03, 0.02))
     X, y, _ = MODEL.sample(200, 30, np.random.default_rng(7))
-    ends = tuple(_distance(0.7 + side * 1.96 * 0.05, 30 * 0.02) for side in (-1, 1))
+    ends = tuple(distance(0.7 + side * 1.96 * 0.05, 30 * 0.02) for side in (-1, 1))
     assert estimate(X, y).delta_interval == pytest.approx(ends, rel=1e-12)
 
 
@@ -225,7 +227,7 @@ def test_noise_has_no_pooled_auc_where_tokens_are_few():
         rng = np.random.default_rng([seed, 9])
         y = rng.permutation(np.repeat([1, -1], 24))
         bags = as_bags(rng.normal(size=(48, 10, 200)))
-        found.append(module._pooled_auc(bags, y, bags.means())[0])
+        found.append(pooled_auc(bags, y, bags.means())[0])
     error = np.std(found, ddof=1) / np.sqrt(12)
     assert abs(np.mean(found) - 0.5) < 3.9 * error < 0.16
 
@@ -286,3 +288,15 @@ def test_what_was_measured_travels_with_the_plan():
     made = found.plan(theta=5.0)
     assert any("validate instead" in text for text in made.warnings)
     assert "Measured on these bags" in repr(made) and "validate instead" in repr(made)
+
+
+def test_what_fails_is_said_by_the_number_that_shows_it():
+    """Shared parts larger than all else; and rare values that are no taller than Gaussian ones."""
+    rng = np.random.default_rng(3)
+    y = np.resize([1, -1], 80)
+    common = [rng.normal(size=(10, 4)) / 9 + rng.normal(size=(1, 4)) for _ in y]
+    assert "acts like one of less than one token" in str(estimate(common, y))
+    flat = np.sign(rng.normal(size=4000)) + 0.05 * rng.normal(size=4000)
+    told = tails(flat).words
+    assert "other tails (kurtosis 1.0, Gaussian 3)" in told and "clip" not in told
+    assert "heavy tails (largest" in tails(rng.standard_t(2, 4000)).words

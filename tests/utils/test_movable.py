@@ -92,13 +92,8 @@ def test_the_key_stands_once_in_the_book_and_names_every_learner():
     assert places == [("01_model.ipynb", shown)]
 
 
-OWED = {"12_planning.ipynb"}  # still to be written so
-
-
 def test_numbers_on_maps_are_written_by_the_helper_that_picks_their_ink():
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):
-        if path.name in OWED:
-            continue
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "code" and re.search(r"\bheat\(", source):
