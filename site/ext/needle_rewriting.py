@@ -65,6 +65,13 @@ REWRITINGS: list[tuple[str, str, int | None, str]] = [
         "a style sheet and three fonts for a dozen icons",
     ),
     (
+        r'<script (src="[^"]*_static/(?!\.\./|documentation_options)[^"]*\.js[^"]*")>'
+        r"(?=</script>)(?=.*</head>)",
+        r"<script defer \1>",
+        None,
+        "nothing that these scripts do is needed before the text stands",
+    ),
+    (
         r'(<a href="#main-content">Skip to main content</a>)(?=.*?<section id="exercises")',
         r'\1 <a href="#exercises">Skip to the exercises</a>',
         None,
@@ -191,7 +198,8 @@ def finish(page: str, name: str, sizes: dict[str, tuple[int, int]]) -> str:
         'type="font/woff2" crossorigin />'
         for font in ("text", "text-bold", "label", *["text-italic"] * ("<em" in page))
     )
-    page = page.replace(BEFORE_PAINT, BEFORE_PAINT + fonts, 1)
+    styled = page.find(">", page.rfind('rel="stylesheet"', 0, page.find("</head>"))) + 1
+    page = page[:styled] + fonts + page[styled:]  # the text waits for styles, not for its face
 
     def image(match: re.Match[str]) -> str:
         """Images load when they are near, in room that is kept for them."""

@@ -16,7 +16,6 @@ LONG: set[str] = {
     "needle/bags/portrait.py",
     "needle/oracle/separation.py",
 }  # files of more than 300 lines: not one more
-MANY = {"11_beyond"}  # chapters that open more rooms
 FILES = [path for top in ("needle", "utils", "scripts") for path in (ROOT / top).rglob("*.py")]
 
 
@@ -58,7 +57,7 @@ def test_a_chapter_imports_from_four_places_at_most(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     places = set(re.findall(r"^(?:from|import) ((?:needle|utils)[\w.]*)", code, re.M))
-    assert len(places) <= (6 if path.stem in MANY else 4), places
+    assert len(places) <= 4, places
 
 
 def test_utils_is_small():
