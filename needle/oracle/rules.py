@@ -100,26 +100,26 @@ def cross_fit(
 
     yes and no (trials, 2, strata) are the risks of either decision.
     """
-    statistic = lru_cache(maxsize=2)(statistic)
+    seen = lru_cache(maxsize=2)(statistic)
     halves = slice(0, None, 2), slice(1, None, 2)
     risk, taus, optimism = np.empty(len(yes)), [], 0.0
     for half, other in (halves, halves[::-1]):
 
         def cost(tau: float, half: slice = half) -> float:
-            return best_threshold(statistic(tau)[half], no[half] - yes[half])[0]
+            return best_threshold(seen(tau)[half], no[half] - yes[half])[0]
 
         best = tau
         if best is None:
             options = {"bounds": (0, ceiling), "method": "bounded"}
             inside = minimize_scalar(cost, options={"xatol": ceiling / 200}, **options)
             best = inside.x if inside.fun < cost(math.inf) else math.inf
-        S = statistic(best)
+        S = seen(best)
         least, t = best_threshold(S[half], (no - yes)[half])
         risk[other] = np.where(S[other] > t, yes[other], no[other]).sum(axis=(1, 2))
         optimism += (risk[other].mean() - (least + yes[half].sum()) / len(yes[half])) / 2
         taus.append(best)
     tau = float(np.mean(taus))
-    _, threshold = best_threshold(statistic(tau), no - yes)
+    _, threshold = best_threshold(seen(tau), no - yes)
     return OracleError(float(risk.mean()), standard_error(risk), threshold, tau, float(optimism))
 
 

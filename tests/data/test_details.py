@@ -258,7 +258,7 @@ def test_a_model_keeps_plain_numbers():
 def test_vectorized_scores_by_hand():
     law, w = vectorized(SparseTokens(3, 2, 2.0, 0.4)), np.arange(6.0)
     y, mean, sd, weight = law.scores(w, 0.5)
-    assert y.tolist() == [1, 1, 1, -1]
+    assert y.tolist() == [1, 1, 1, -1] and y.dtype.kind == "i"
     assert mean.tolist() == [2 * (0 + 2) + 0.5, 2 * (0 + 4) + 0.5, 2 * (2 + 4) + 0.5, 0.5]
     assert sd == pytest.approx(np.full(4, np.sqrt(55)))
     assert weight == pytest.approx([0.4 / 3] * 3 + [0.6])
@@ -300,6 +300,7 @@ def test_nearby_settings_keep_their_cells():
         assert np.array_equal(mine, same)
     near = law.beside(1.5 + 1e-6, 0.6 - 1e-6)
     assert (near.temperature, near.cos) == (1.5 + 1e-6, 0.6 - 1e-6)
+    assert near.divided is law._cells
     assert len(near.nodes.y) == len(law.nodes.y)
     assert np.abs(np.array(near.nodes) - np.array(law.nodes)).max() < 1e-4
     whole = attention(MODEL, temperature=1.5, cos=0.6, resolution=None, bits=8).beside(1.4, 0.5)
