@@ -105,9 +105,10 @@ class Rate(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Standard error of `killed`, zero where all were tried."""
+        """Standard error of `killed`: zero where all were tried, not where none of some lived."""
         left = max(0.0, 1 - self.tried / self.mutants)
-        return math.sqrt(self.killed * (1 - self.killed) * left / self.tried)
+        share = (self.living + 0.5) / (self.tried + 1)
+        return math.sqrt(share * (1 - share) * left / self.tried)
 
 
 def copy(room: str) -> Path:
