@@ -65,9 +65,9 @@ def limit_descent(name: str, rng: np.random.Generator) -> Numbers:
 
 
 def in_time(alpha: float, decay: float, rng: np.random.Generator) -> Numbers:
-    """The limit of descent at rates ½ in L = 20, θ = 5, π = ½, from two populations."""
+    """The limit of descent at rates ½ in L = 20, θ = 5, π = ½, from six populations."""
     model, rates = SparseTokens(20, 1, 5.0, 0.5), dict.fromkeys(("lr_q", "lr_w", "lr_b"), 0.5)
-    told: dict[str, Any] = {"bags": 1500, "populations": 2, "seed": int(rng.integers(2**31))}
+    told: dict[str, Any] = {"bags": 1500, "populations": 6, "seed": int(rng.integers(2**31))}
     run = predict_descent(model, alpha, TIMES, decay=decay, **rates, **told)
     kept = ("train_loss", "train_error", "test_error", "query_cos", "query_norm", "readout_norm")
     found = {f"{field}@{one.step}": float(getattr(one, field)) for one in run for field in kept}
@@ -78,9 +78,9 @@ def in_time(alpha: float, decay: float, rng: np.random.Generator) -> Numbers:
 
 
 def early(alpha: float, decay: float, rng: np.random.Generator) -> Numbers:
-    """The same at every step to 40, from four other populations."""
+    """The same at every step to 40, from four other populations of 6000 bags."""
     model, rates = SparseTokens(20, 1, 5.0, 0.5), dict.fromkeys(("lr_q", "lr_w", "lr_b"), 0.5)
-    told: dict[str, Any] = {"bags": 2000, "populations": 4, "seed": int(rng.integers(2**31))}
+    told: dict[str, Any] = {"bags": 6000, "populations": 4, "seed": int(rng.integers(2**31))}
     run = predict_descent(model, alpha, range(4, 41), decay=decay, **rates, **told)
     kept = ("train_error", "test_error", "query_cos", "query_norm")
     return {f"{field}@{one.step}": float(getattr(one, field)) for one in run for field in kept}

@@ -90,7 +90,7 @@ class Tokens:
         edge = float(self.h[kept][-1]) + (self.h[1] - self.h[0]) / 2
         if lonely:  # y(edge) = big
             edge = t + float(lambertw(big * self.tau).real) / self.tau
-        tails = [math.log(n) + float(log_ndtr(theta - edge)) for n, _, theta in laws]
+        tails = [math.log(n) + float(log_ndtr(theta - edge)) for n, _, theta in laws if n > 0]
         log_one = float(np.logaddexp.reduce(tails))
         none = sum(n * float(log_ndtr(edge - theta)) for n, _, theta in laws)
         alone = math.log(-math.expm1(max(none, -50.0))) if log_one > -25 else log_one

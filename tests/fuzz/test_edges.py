@@ -184,3 +184,10 @@ def test_a_plan_begins_again_where_a_search_finds_no_place():
     for pi, L, R, n, d in ((0.5, 2, 2, 4, 2), (0.614, 10**9, 1, 10**7, 2)):
         for row in plan(L=L, R=R, d=d, n=n, pi=pi, theta=[1e6]).rows:
             assert 0 <= row.best_possible <= row.silent
+
+
+def test_bags_of_needles_alone_have_an_error():
+    found = needle.oracle_error(
+        "attention", SparseTokens(2, 2, 0.0, 0.01), trials=200, rng=np.random.default_rng(0)
+    )
+    assert found.error == pytest.approx(0.01, abs=5 * found.standard_error + 1e-9)
