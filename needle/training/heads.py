@@ -16,6 +16,7 @@ import numpy as np
 
 from ..data.tokens import SparseTokens, check_model
 from ..kit.checks import check_integer, check_real, check_rng
+from ..kit.threads import in_one_thread
 from .descent import (
     Rule,
     State,
@@ -48,6 +49,7 @@ class TwoHeads:
     other: float
 
 
+@in_one_thread
 def predict_two_heads(
     model: SparseTokens,
     alpha: float,
@@ -83,6 +85,7 @@ def predict_two_heads(
     return means_of(in_populations(run, populations, seed))
 
 
+@in_one_thread
 def simulate_two_heads(
     model: SparseTokens,
     d: int,

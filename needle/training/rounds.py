@@ -135,6 +135,7 @@ def simulate_rounds(
     return np.array([cosine(q) for q in _turns(worlds, rounds, kind, sharpness)])
 
 
+@in_one_thread
 def predict_reused_rounds(
     model: SparseTokens,
     alpha: float,
@@ -166,6 +167,7 @@ def predict_reused_rounds(
     return [Measured.of(cosines) for cosines in paths.T]
 
 
+@in_one_thread
 def predict_rounds_readout(
     model: SparseTokens,
     alpha: float,

@@ -25,6 +25,7 @@ from scipy.special import softmax
 
 from ..data.tokens import SparseTokens
 from ..kit.records import ConvergenceError
+from ..kit.threads import in_one_thread
 from ..readout.seen import Seen
 
 Array = np.ndarray
@@ -75,10 +76,12 @@ class TokenWorld:
             A[:, :kinds] = lean
         return A * (np.asarray(lengths) / np.linalg.norm(A, axis=1))[:, None]
 
+    @in_one_thread
     def field(self, A: Array) -> Array:
         out = self._X @ A.T.astype(self._X.dtype)
         return np.ascontiguousarray(out.T).reshape(len(A), *self._shape[:2])
 
+    @in_one_thread
     def pull(self, F: Array) -> Array:
         out = F.reshape(len(F), -1).astype(self._X.dtype) @ self._X
         return np.asarray(out, dtype=float) / self._shape[0]
@@ -146,6 +149,7 @@ class Limit:
             self._direction()
         return A
 
+    @in_one_thread
     def field(self, A: Array) -> Array:
         seen = A @ self._H
         if not self._response:
@@ -154,6 +158,7 @@ class Limit:
         fields /= self._root
         return fields
 
+    @in_one_thread
     def pull(self, F: Array) -> Array:
         G = (F * self._root).reshape(len(F), -1).astype(np.float32)
         least = self._tolerance * np.einsum("kn,kn->k", G, G, dtype=float)
