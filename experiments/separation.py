@@ -12,8 +12,7 @@ from needle.data.tokens import SparseTokens
 from needle.oracle import detection
 from needle.oracle.rules import largest_token
 from needle.oracle.separation import critical_theta, oracle_error, required_theta
-from needle.oracle.short import ROUGH, Tokens
-from needle.oracle.short import _best as best_threshold
+from needle.oracle.soft import ROUGH, Softmax
 from utils.explorers.exponents import LENGTH, SHARPNESS, STRENGTHS, count, share
 
 RULES: dict[str, tuple[str, float | None]] = {
@@ -130,9 +129,7 @@ def finite_errors(needles: int, gamma: float, rng: np.random.Generator) -> dict[
     for j, tau in enumerate(SHARPNESS):
         near = None
         for k, theta in enumerate(STRENGTHS):
-            if near is None:
-                near = best_threshold(Tokens(LENGTH, R, theta * unit, tau * unit, *ROUGH), pi)[1]
-            tokens = Tokens(LENGTH, R, theta * unit, tau * unit)
-            log_error, near, _ = best_threshold(tokens, pi, near)
+            softmax = Softmax(LENGTH, R, theta * unit, pi, tau * unit, ROUGH)
+            log_error, near = softmax.best(near)
             found[f"softmax/{j * len(STRENGTHS) + k}"] = rate(log_error)
     return found

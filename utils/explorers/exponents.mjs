@@ -6,7 +6,7 @@ import { orNull, show } from "./maths.mjs";
 
 const LENGTH = 1e6, RULES = ["softmax", "largest", "bayes"];
 const NEEDLES = [[1, 1], [2, 1], [10, 1], [0, 0.75], [0, 0.6]];
-const GAMMA = [0, 0.5], TAU = [0.2, 0.3, 0.4, 0.5, 0.8], THETA = linspace(0.5, 2, 7);
+const GAMMA = [0, 0.25, 0.5, 0.75, 1], TAU = [0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8], THETA = linspace(0.5, 2, 7);
 const HEIGHTS = linspace(0, 2, 101), FINE = linspace(0, 2, 102), LOW = HEIGHTS.slice(0, 51);
 
 export const prepare = tables;
@@ -49,7 +49,7 @@ export const compute = ({ needles, gamma, tau, theta }, { softmax, excess, large
     exponent: each((rule) => FINE.map((x) => exponent(rule, x, crowd, gamma, tau))),
     here: each((rule) => exponent(rule, theta, crowd, gamma, tau)),
     rate, risk: Object.fromEntries(Object.entries(rate).map(([rule, rates]) => [rule, pi * LENGTH ** -rates[here]])),
-    how: "Exponents: exact, computed in your browser. Errors at a million tokens: computed beforehand, right to 1 %.",
+    how: "Exponents: exact, computed in your browser. Errors at a million tokens: computed beforehand, to a few per cent.",
   };
 };
 
