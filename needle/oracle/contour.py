@@ -28,6 +28,8 @@ WINS, FAR = 4.5, 12.0  # spreads that are hardly ever made up, and never
 SHARP = 60.0  # spreads of a pull that is as good as fixed, and is blurred to this
 MANY = 1e14  # straws that are a Poisson crowd
 STEP = 0.02  # of the grid of heights
+FARTHEST = 100.0  # log of a pull that is told from others
+NEVER = 40.0  # standard deviations that are worth e^-800, which is nothing
 _X, _W = np.polynomial.legendre.leggauss(16)
 
 
@@ -48,10 +50,8 @@ class Verdict:
         low = min(2 * tau, wall) - 10
         if 2 * tau > wall:  # what is lower weighs nothing
             low = max(low, wall - 45 / (2 * tau - wall))
-        top = max(wall, self.t) + min(9.0, 60 / tau)
-        feet = np.arange(low, top, self.step)
         least = tau * self.t - 1 - math.log(tau)  # −y at its lowest, t − 1/τ
-        spread = self._log_spread(feet[feet < wall] + self.step / 2)
+        spread = self._log_spread(np.arange(low, wall, self.step) + self.step / 2)
         self.unit = max(spread, least)
         usual = float(self._mean(np.array([wall]))[0])
         pull = max(-usual, 1e-300)
@@ -67,12 +67,16 @@ class Verdict:
         self.alone = not R and self.edge > wall + 0.5 and self.edge * (far - near) < 0.3
         if self.alone:
             self.edge = self._height(pull)
-        elif pull > 2 * noise:  # fine where a token just balances the others
+        top = max(wall, self.t) + min(9.0, 60 / tau)
+        top = min(max(top, (self.unit + FARTHEST) / tau), wall + NEVER)
+        feet = np.arange(low, top, self.step)
+        if pull > 2 * noise and not self.alone:  # fine where a token just balances the others
             fine = np.linspace(near, far, 49)
             feet = np.sort(np.append(feet, fine[fine < top]))
         inside = feet[feet < self.edge]
         self._set_straws(np.append(inside, min(inside[-1] + self.step, self.edge)))
-        self.log_tail = self.log_n + float(log_ndtr(-self.edge)) if self.edge < top else -math.inf
+        told = self.alone or self.edge < top
+        self.log_tail = self.log_n + float(log_ndtr(-self.edge)) if told else -math.inf
         self.tail = math.exp(min(self.log_tail, 600.0))
         self.log_lone, self.log_none = self.log_tail, -self.tail
         if R:
@@ -118,7 +122,8 @@ class Verdict:
     def _set_needles(self, theta: float) -> None:
         """Cells of a needle's height; below them its y is nothing."""
         high = min(self.edge, theta + 10)
-        low = min(max(min(theta, self.t) - 13, self.t - 45 / self.tau), high - 1e-6)
+        low = max(min(theta, self.t) - 13, theta - NEVER, self.t - 45 / self.tau)
+        low = min(low, high - 1e-6)
         feet = np.linspace(low, high, math.ceil((high - low) / self.step) + 1)
         middle = (feet[1:] + feet[:-1]) / 2
         self.log_low = float(log_ndtr(low - theta))

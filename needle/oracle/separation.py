@@ -131,7 +131,7 @@ def oracle_error(
     of `rng` to compare kinds, θ, τ or π on the same bags. With `rng` and up to FEW needles, errors
     and shares of positives below RARE, and L beyond 10¹⁵, are left to `bayes_risk`, `short_risk`
     and `soft_risk`, which integrate what is rare: Bayes' is good to 1 or 2 % up to L = 10³⁰⁰,
-    attention's has no Monte Carlo error and is good to 1 %.
+    attention's has no Monte Carlo error and is good to 2 %.
 
     >>> model = SparseTokens(L=10**4, R=1, theta=4.29, pi=0.5)
     >>> round(float(oracle_error("pooled", model)), 4)

@@ -13,11 +13,13 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_ndtr
 
 from ..data.tokens import SparseTokens
-from .contour import STEP, Verdict
+from .contour import NEVER, STEP, Verdict
+from .detection import one_needle_bayes_error
 from .rules import OracleError, largest_token, two_gaussians
 from .straws import LOG_ROOT_2PI
 
 FROZEN = 3.0  # sharpness, in units of √(2 log L), beyond which only the largest token is left
+DEEP = 1e-30  # a rarer error may lose some per cent, but is not below the best possible
 ROUGH = 0.05  # step of heights while the best sharpness is looked for
 
 
@@ -76,10 +78,21 @@ class Softmax:
         return float(found.fun), float(found.x)
 
 
+def _certain(theta: float, wall: float, tau: float) -> bool:
+    """Whether a needle weighs four times all straws together and stands far above them.
+
+    Needles and straws within `NEVER` of where they should be: all others are worth e^-800.
+    """
+    tallest = wall + NEVER
+    weight = tau * (theta - NEVER - tallest) - wall * wall / 2
+    return weight > math.log(4) and 0.8 * (theta - NEVER) > 1.2 * tallest
+
+
 def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> OracleError:
     """The error of attention at sharpness τ (the best unless given), R < L ≤ 10³⁰⁰, without a draw.
 
-    Beyond τ̂ = 3 what it errs more than the largest token does falls like τ̂⁻².
+    Within 3 % down to errors of 1e-30. Beyond τ̂ = 3 what it errs more than the largest token does
+    falls like τ̂⁻².
 
     >>> found = soft_risk(1e200, 2, 45.52, 0.5, 9.1)  # τ̂ = 0.3
     >>> f"{-math.log(2 * found.error) / math.log(1e200):.3f}"
@@ -88,8 +101,12 @@ def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> O
     unit = math.sqrt(2 * math.log(L))
     if tau is not None and tau * unit < 1e-3:
         return two_gaussians(theta * R / math.sqrt(L), pi)
+    if _certain(theta, unit, unit if tau is None else tau):
+        return OracleError(0.0, 0.0, unit + NEVER, unit if tau is None else tau)
     near: float | None = None
-    free = tau is None
+    free, largest = tau is None, largest_token(SparseTokens(int(L), R, theta, pi))
+    if free and not largest.error:
+        return largest
     if tau is None:
 
         def at(log_tau: float) -> float:
@@ -101,9 +118,10 @@ def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> O
         tau = math.exp(minimize_scalar(at, bounds=bounds, method="bounded", options=options).x)
     softmax = Softmax(L, R, theta, pi, min(tau, FROZEN * unit))
     log_error, u = softmax.best(near)
-    largest = largest_token(SparseTokens(int(L), R, theta, pi))
-    if tau > softmax.tau:
+    if tau > softmax.tau and largest.error > 0:
         more = log_error - math.log(largest.error)
         log_error = math.log(largest.error) + more * (softmax.tau / tau) ** 2
     error, threshold = min(math.exp(log_error), pi, 1 - pi), softmax.tau + softmax.threshold(u)
+    if R == 1 and error < DEEP:
+        error = max(error, one_needle_bayes_error(L, theta, pi))
     return largest if free and largest.error < error else OracleError(error, 0.0, threshold, tau)

@@ -11,8 +11,8 @@ from needle.data.tokens import SparseTokens
 from needle.oracle.excess import excess_risk
 from needle.oracle.exponents import RULES, detection_boundary, detection_exponent
 from needle.oracle.rules import largest_token
-from needle.oracle.soft import Sharp, sample_bags
 from needle.oracle.straws import log_mean
+from tests.oracle.typical import Sharp, sample_bags
 
 TAUS = np.concatenate([np.geomspace(1e-3, 3, 3000), [0.5]])
 

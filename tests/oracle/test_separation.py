@@ -334,8 +334,12 @@ def test_elementwise_ladder(phi, exponent):
 def test_attention_at_a_fixed_tau_follows_the_gaussian_law_of_its_noise(tau, offset):
     theta = critical_theta(1e8, tau, criterion="error") + offset
     model = SparseTokens(L=10**8, R=1, theta=theta, pi=0.5)
-    simulated = oracle_error("attention", model, tau=tau, rng=rng(25))
-    assert abs(z_score(simulated, predict_error("attention", model, tau=tau))) < Z
+    found = oracle_error("attention", model, tau=tau, rng=rng(25))
+    law = predict_error("attention", model, tau=tau)
+    if found.standard_error:
+        assert abs(z_score(found, law)) < Z
+    else:  # a rare error, by quadrature
+        assert found.error == pytest.approx(law.error, rel=0.01)
 
 
 @pytest.mark.slow

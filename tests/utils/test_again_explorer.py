@@ -16,12 +16,12 @@ LATER = [46, 48, 57, 60, 65, 75, 80]  # stops, and steps between them
 
 def again(alpha, decay, steps, bags):
     rates = dict.fromkeys(("lr_q", "lr_w", "lr_b"), 0.5)
-    model, told = SparseTokens(20, 1, 5.0, 0.5), {"bags": bags, "populations": 6, "seed": 9}
+    model, told = SparseTokens(20, 1, 5.0, 0.5), {"bags": bags, "populations": 12, "seed": 9}
     return predict_descent(model, alpha, steps, decay=decay, **told, **rates)
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(1e-3)
+@pytest.mark.false_alarm(2e-4)
 @pytest.mark.parametrize(
     ("alpha", "decay", "steps", "bags", "within"),
     [(0.5, 0.4, STEPS, 3000, 0.01), (0.5, 0.0, STEPS, 6000, 0.01), (8.0, 0.1, STEPS, 3000, 0.01),
@@ -30,7 +30,7 @@ def again(alpha, decay, steps, bags):
 def test_stops_and_the_lines_between_them_are_right_to_a_per_cent(
     alpha, decay, steps, bags, within
 ):
-    """After time 20 to two; besides four standard errors of what is computed here.
+    """After time 20 to two; besides five standard errors of what is computed here.
 
     A tenth more of an error, or the course at another decay, is refused.
     """
@@ -43,7 +43,7 @@ def test_stops_and_the_lines_between_them_are_right_to_a_per_cent(
         error = np.array([getattr(one, FIELDS[name]).standard_error for one in run])
         drawn = np.exp(np.interp(at, np.log(TIMES), np.log(known[name])))
         print(name, f"{np.quantile(np.abs(drawn / found - 1), [0.5, 0.9, 1]).round(4)}")
-        return np.max(np.abs(factor * drawn - found) / (within * found + 4 * error))
+        return np.max(np.abs(factor * drawn - found) / (within * found + 5 * error))
 
     for name in ("test", "cosine", "length"):
         assert gaps(rows, name) < 1, name
