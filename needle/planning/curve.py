@@ -31,7 +31,7 @@ def down(error: float) -> float:
     >>> down(0.5), down(1e-9)
     (0.0, 1.0)
     """
-    return math.log(min(max(error, FLOOR), TOP) / TOP) / math.log(FLOOR / TOP)
+    return math.log(TOP / min(max(error, FLOOR), TOP)) / math.log(TOP / FLOOR)
 
 
 def errors(plan: Any) -> dict[str, list[float]]:

@@ -118,8 +118,8 @@ def predict_reuse(
     Examples
     --------
     >>> model = SparseTokens(L=10, R=1, theta=3.0, pi=0.5)
+    >>> from needle import predict_alignment, predict_readout
     >>> query = attention(model, temperature=2.0, cos=predict_alignment(model, 1.0).query_cos)
-    >>> from needle.readout.limit import predict_readout
     >>> fresh = predict_readout(query, 1.0, 0.01)
     >>> reused = predict_reuse(model, 1.0, 0.01, temperature=2.0)
     >>> print(f"{fresh.train_loss:.3f} {reused.train_loss:.3f}")

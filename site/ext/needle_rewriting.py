@@ -158,7 +158,8 @@ def draw_icons(page: str, icons: Icons) -> str:
 
 
 SEARCH_PAGE = (
-    r'(?:<script src="(?:_static/(?:searchtools|language_data)|searchindex)\.js"></script>\s*){3}',
+    r'(?:<script (?:defer )?src="(?:_static/(?:searchtools|language_data)|searchindex)'
+    r'\.js"></script>\s*){3}',
     '<script type="module" src="_static/search.mjs"></script>\n  ',
     1,
     "sections are ranked and quoted instead of pages, see `needle_search.py`",

