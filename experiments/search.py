@@ -78,9 +78,14 @@ def course(alpha: float, decay: float, seed: int) -> tuple[float, float]:
     return b - (a - c) * shift / 4, (k + shift) / 2
 
 
-def best_decay(alpha: float, rng: np.random.Generator) -> Numbers:
-    """Golden section over the decay, of the least error on the way; and the same without decay."""
+def best_decay(alpha: float, rng: np.random.Generator, only: float | None = None) -> Numbers:
+    """Golden section over the decay, of the least error on the way; and the same without decay.
+
+    `only` at one decay: what one look of the search costs.
+    """
     seed = int(rng.integers(2**31))
+    if only is not None:
+        return {"error": course(alpha, only, seed)[0]}
     found = minimize_scalar(
         lambda decay: course(alpha, decay, seed)[0],
         bracket=(0.05, 0.3), method="golden", options={"xtol": 0.02},

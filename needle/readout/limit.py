@@ -97,8 +97,13 @@ def solve_readout(
     loss: str,
     intercept: bool,
     start: OrderParameters | None,
+    *,
+    told: bool = False,
 ) -> tuple[OrderParameters, Readout]:
-    """Order parameters and the readout behind them, converged or not; as `predict_readout`."""
+    """Order parameters and the readout behind them, converged or not; as `predict_readout`.
+
+    An error too rare to be told from the law is an estimate, or refused if it must be `told`.
+    """
 
     def unless_infinite(name: str, value: object, limit: float, open_low: bool) -> float:
         infinite = isinstance(value, float) and value == np.inf
@@ -143,7 +148,7 @@ def solve_readout(
         converged=bool(residual < TOLERANCE),
         iterations=iterations,
     )
-    if untold:
+    if untold and told:
         raise ConvergenceError(str(untold), readout)
     return found, readout
 
@@ -205,7 +210,7 @@ def predict_readout(
     >>> print(f"{predict_readout(law, 3.0, 0.01 / 3, intercept=False).test_error:.7f}")
     0.1310234
     """
-    readout = solve_readout(law, alpha, lam, loss, intercept, start)[1]
+    readout = solve_readout(law, alpha, lam, loss, intercept, start, told=True)[1]
     return checked(readout, alpha, lam)
 
 
@@ -231,6 +236,6 @@ def learning_curve(
     curve: list[Readout] = []
     start: OrderParameters | None = None
     for a, ridge in np.broadcast(np.atleast_1d(alpha), np.atleast_1d(lam)):
-        start, readout = solve_readout(law, a, ridge, loss, intercept, start)
+        start, readout = solve_readout(law, a, ridge, loss, intercept, start, told=True)
         curve.append(checked(readout, a, ridge))
     return curve

@@ -33,7 +33,7 @@ def is_heights(a: Arguments, found: Any) -> None:
 
 def is_relay(a: Arguments, found: Any) -> None:
     """Cosines in [0, 1], an error in [0, ½]; more bags teach no less."""
-    within(found.error, 0, 0.5, 1e-6)
+    within(found.test_error, 0, 0.5, 1e-6)
     more = needle.predict_relay(**{**a, "n": 2 * a["n"]})
     for name in ("first_match", "query", "match"):
         within(getattr(found, name), 0, 1)

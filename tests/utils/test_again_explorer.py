@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments import search
 from needle.data.tokens import SparseTokens
 from needle.training.batch import predict_descent
 from utils.explorers.again import ALPHAS, DECAYS, FIELDS, TIMES, course
@@ -57,3 +58,14 @@ def test_the_table_states_standard_errors_below_two_per_cent():
         for decay in DECAYS:
             found = stored("again-time").only(alpha=alpha, decay=decay)
             assert float(found["scatter"]) < 0.02 * float(found["least"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.5, 8.0])
+def test_the_searched_decay_is_the_best_in_another_population(alpha):
+    """Less or more by half errs more; the least error is the stored one to a few per cent."""
+    found = stored("again-decay").only(alpha=alpha)
+    decay = float(found["decay"])
+    less, best, more = (search.course(alpha, part * decay, 7)[0] for part in (0.5, 1.0, 1.5))
+    assert best < min(less, more)
+    assert best == pytest.approx(float(found["error"]), rel=0.05)
