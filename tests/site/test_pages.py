@@ -104,7 +104,6 @@ FIRST = """() => {
 SOON = 1.5 * 800  # a screen and a half, until something is to be seen, or to be moved
 NUMBERED = re.compile(r"chapters/\d")
 INTERRUPTIONS, WORDS = 5.0, 4500  # in a thousand words; words before the exercises
-LONG = "13"  # a chapter that is longer
 CLOSED = "details:not([open]) > :not(summary)"
 LETTERS = """() => {
     const pen = document.createElement('canvas').getContext('2d');
@@ -159,7 +158,7 @@ def test_the_text_is_seldom_interrupted(wide: Any) -> None:
     found, words = wide.evaluate(READ)
     assert 1000 * found / words <= INTERRUPTIONS, (found, words)
     number = wide.name.split("/")[1][:2]
-    assert words <= WORDS or not number.isdigit() or number in LONG.split(), words
+    assert words <= WORDS or not number.isdigit(), words
     wide.evaluate("() => window.book.read('code')")
     assert wide.evaluate(READ)[0] > 2 * found
     wide.evaluate("() => window.book.read('reading')")
