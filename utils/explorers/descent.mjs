@@ -18,7 +18,7 @@ export const compute = ({ alpha, decay, time }, data) => {
   const rows = Object.fromEntries(NAMES.map((name) => [name, data[name][i][j]])), least = Math.min(...rows.test);
   return {
     ...rows, here: Object.fromEntries(NAMES.map((name) => [name, rows[name][now]])), least, when: TIMES[rows.test.indexOf(least)],
-    how: "Computed beforehand: the limit d → ∞. But for small training errors right to 1 %, after time 20 to 2 %.",
+    how: "Computed beforehand: the limit d → ∞. But for small training errors right to 1 %.",
   };
 };
 
