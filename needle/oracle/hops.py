@@ -17,14 +17,15 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import betaincinv, gammaincinv, log_ndtr, ndtr, ndtri
 
 from ..data.tokens import Tokens
 from ..kit.checks import check_array, check_integer, check_real, check_rng
 
 Array = np.ndarray
 STEP = 0.05  # of trapezoidal rules over heights: exact to rounding
-ANGLES, SPREAD = 4000, 24
+ANGLES, SPREAD = 4000, 600_000  # of p; of those a match that errs makes of them
+EVENLY = 0.8191725134, 0.6710436067, 0.5497004779  # 1/g, 1/g², 1/g³ of g⁴ = g + 1
 MARKER, NEEDLE, DECOY = 0, 1, 2
 
 
@@ -89,13 +90,13 @@ def simulate_two_hops(
     return wrong / n
 
 
-def _angles(m: int, kappa: float, finest: float) -> tuple[Array, Array, Array]:
+def _angles(m: int, kappa: float, count: float) -> tuple[Array, Array, Array]:
     """Angles, and of each its share in the laws of the angle between p and u, and between p and u′.
 
     p = κu + z, so that p = ρp̂ has density ∝ exp(−(ρ² − 2ρκ cos φ + κ²)/2), with ρ^(m−1) sin^(m−2) φ
     from the coordinates. Angles crowd at 0, as those of a large κ do.
     """
-    count, bend = int(min(max(ANGLES, 20 * finest, 20 * math.sqrt(m)), 4e5)), math.asinh(1 + kappa)
+    count, bend = int(min(max(count, 20 * math.sqrt(m)), 4e5)), math.asinh(1 + kappa)
     t = (np.arange(count) + 0.5) / count
     angle = np.pi * np.sinh(bend * t) / math.sinh(bend)
     decoy = (m - 2) * np.log(np.sin(angle)) + np.log(np.cosh(bend * t))
@@ -116,13 +117,24 @@ def _angles(m: int, kappa: float, finest: float) -> tuple[Array, Array, Array]:
     return angle, one, other
 
 
-def _turned(angle: Array, share: Array, decoy: Array, match: float) -> tuple[Array, Array]:
-    """Cosines with u of Mp, and their shares: M turns p a part of the way to anywhere."""
+def _turned(angle: Array, m: int, match: float) -> Array:
+    """Cosines between Mp and a vector at `angle` from p, with their spread over M (angles, nodes).
+
+    M = match·1 + √(1 − match²)N, where N has entries N(0, 1/m): it turns p by ψ, with
+    cos ψ ∝ match + √(1 − match²)N₁₁, in any direction, which has a cosine of its own on S^(m−2).
+    """
+    along = np.cos(angle)[:, None]
     if abs(match) == 1:
-        return match * np.cos(angle), share
-    turn = np.cos(np.interp((np.arange(SPREAD) + 0.5) / SPREAD, np.cumsum(decoy), angle))
-    cosine = match * np.cos(angle)[:, None] + math.sqrt(1 - match**2) * turn
-    return np.clip(cosine, -1, 1).ravel(), np.repeat(share, SPREAD) / SPREAD
+        return match * along
+    rest = math.sqrt(1 - match**2)
+    one, two, three = (
+        (0.5 + np.arange(max(SPREAD // len(angle), 16)) * step) % 1 for step in EVENLY
+    )
+    straight = match + rest * ndtri(one) / math.sqrt(m)
+    aside = rest * np.sqrt(2 * gammaincinv((m - 1) / 2, two) / m)
+    turn = 2 * betaincinv(m / 2 - 1, m / 2 - 1, three) - 1 if m > 2 else np.sign(three - 0.5)
+    cosine = straight * along + aside * turn * np.sin(angle)[:, None]
+    return np.asarray(cosine / np.hypot(straight, aside))
 
 
 def _density(x: Array) -> Array:
@@ -170,7 +182,7 @@ def two_hop_error(
     theta : θ₁, θ₂, θ₃ of marker, needle and value
     kappa : strength of what the marker says of u
     query_cos, match_cos : of learned queries: cosine of the first with e₀, and of M with the
-        identity, their errors in general position (then to leading order in m)
+        identity; errors in general position, those of M Gaussian, on average over them
 
     Examples
     --------
@@ -185,13 +197,16 @@ def two_hop_error(
     marked = STEP * float(_density(h - first) @ np.exp((L - 1) * log_ndtr(h)))
     h = np.arange(-10, second + 10, STEP)
     quiet = np.exp((L - 2) * log_ndtr(h))
-    angle, needle, decoy = _angles(m, kappa, second)
-    cosine, share = _turned(angle, needle, decoy, match)
-    at_needle, below_needle = _with_noise(second * cosine, share, h)
-    at_decoy, below_decoy = _with_noise(second * np.cos(angle), decoy, h)
+    angle, *laws = _angles(m, kappa, max(ANGLES, 20 * second) if abs(match) == 1 else ANGLES / 10)
+    height = second * _turned(angle, m, match)
+    (at_needle, below_needle), (at_decoy, below_decoy) = (
+        _with_noise(height.ravel(), np.repeat(law, height.shape[1]) / height.shape[1], h)
+        for law in laws
+    )
     right = STEP * float((at_needle * below_decoy) @ quiet)
     wrong = STEP * float((at_decoy * below_needle) @ quiet)
-    return 0.5 - marked * (right - wrong) * float(ndtr(strength[2]) - 0.5)
+    ahead = right - wrong if match * (right - wrong) > 0 else 0.0  # never with the other sign
+    return 0.5 - marked * ahead * float(ndtr(strength[2]) - 0.5)
 
 
 def one_layer_bound(m: int, theta2: float, heads: int = 1) -> float:

@@ -47,21 +47,20 @@ def test_what_was_learned_badly_costs():
     )
     assert two_hop_error(30, 40, query_cos=0.8, **options) > exact
     assert two_hop_error(30, 40, match_cos=0.8, **options) > exact
-    assert two_hop_error(30, 40, match_cos=0.0, **options) == pytest.approx(0.5, abs=0.02)
+    assert two_hop_error(30, 40, match_cos=0.0, **options) == pytest.approx(0.5, abs=1e-3)
 
 
 @pytest.mark.false_alarm(5e-5)
-@pytest.mark.parametrize("match", [0.0, 0.5, 0.8])
-def test_a_match_that_errs_in_general_position(match):
-    """M = match·1 + noise on literal tokens, with 3/m for what is left out."""
-    m, options, bad = 40, {"theta": (6, 6, 3), "kappa": 8}, []
-    rng = np.random.default_rng(0)
-    for _ in range(24):
+@pytest.mark.parametrize(("m", "match"), [(40, 0.0), (40, 0.5), (8, 0.8), (3, -0.5)])
+def test_a_match_that_errs_in_general_position(m, match):
+    """M = match·1 + noise on literal tokens."""
+    options, bad, rng = {"theta": (6, 6, 3), "kappa": 8}, [], np.random.default_rng(0)
+    for _ in range(40):
         M = match * np.eye(m) + math.sqrt(1 - match**2) / math.sqrt(m) * rng.standard_normal((m, m))
-        X, y, _ = sample_hops(20, m, 1500, rng, **options)
+        X, y, _ = sample_hops(20, m, 1000, rng, **options)
         bad.append(np.mean(two_layers(X, np.eye(2 * m + 2)[0], M) * y < 0))
-    told, error = two_hop_error(20, m, match_cos=match, **options), np.std(bad) / math.sqrt(23)
-    assert abs(np.mean(bad) - told) < 5 * error + 3 / m * (0.5 - told) * (1 - match)
+    told = two_hop_error(20, m, match_cos=match, **options)
+    assert abs(np.mean(bad) - told) < 5 * np.std(bad) / math.sqrt(39)
 
 
 @pytest.mark.parametrize("theta2", [1.0, 30.0, 1000.0])
