@@ -19,6 +19,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
@@ -26,8 +27,10 @@ import nbformat
 from scripts.book.chapter import Box, boxes
 from scripts.book.run_notebooks import ROOT, chapters
 
+sys.path.insert(0, str(ROOT / "site" / "ext"))
+import needle_tex
+
 NOTATION = ROOT / "site" / "notation.md"
-TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[A-Za-z0-9]|\S")
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$(.+?)(?<!\\)\$", re.S)
 GREEK = (
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi "
@@ -56,6 +59,10 @@ SIZES = re.compile(
     r"\\\\\[[^\]]*\]|\\(?:[bB]igg?[lrm]?|left|right|middle|[,;:!> ]|q?quad|displaystyle|limits)"
     r"(?![a-zA-Z])|&"
 )
+TAKES = SHAPED | (WORDS - BINDERS) | {"\\operatorname*"}
+ENDS = {",", ";", ")", "\\\\"}
+BEGINS = {",", ";", "\\\\", "{", "}"}
+COMPARISONS = {"<", ">", "\\le", "\\ge", "\\ne", "\\gg", "\\ll"}
 OPEN, CLOSE = (
     {"(", "[", "{", "\\{", "\\langle", "\\lvert"},
     {")", "]", "}", "\\}", "\\rangle", "\\rvert"},
@@ -70,18 +77,6 @@ BETWEEN = re.compile(r"^[\s,;]*(?:and|or)?\s*$")
 AFTER = re.compile(r"^[\s,(]*(?:is the|is a|are the|being|denotes?|marks|stands? for|the|an?)\b")
 
 
-def group(tokens: list[str], i: int) -> tuple[list[str], int]:
-    """The argument that starts at token i, without its braces, and where the rest goes on."""
-    if i >= len(tokens) or tokens[i] != "{":
-        return tokens[i : i + 1], i + 1
-    depth = 0
-    for j in range(i, len(tokens)):
-        depth += (tokens[j] == "{") - (tokens[j] == "}")
-        if not depth:
-            return tokens[i + 1 : j], j + 1
-    return tokens[i + 1 :], len(tokens)
-
-
 class Reader:
     """Reads a formula: the symbols it uses and those it binds or defines."""
 
@@ -89,100 +84,78 @@ class Reader:
         self.used: list[str] = []
         self.defined: set[str] = set()
         tex = re.sub(r"\\(?:text|mathrm|textbf|operatorname|label)\{[^{}]*\}", " ", tex)
-        self.read(TOKEN.findall(SIZES.sub(" ", tex)))
+        self.read(tokens_of(tex))
 
-    def read(self, tokens: list[str]) -> list[str | None]:
+    def read(self, tokens: list[str]) -> list[str]:
         """Collect the symbols of a list of tokens; return those at the head of its pieces."""
-        i, heads, fresh = 0, [], True
-        while i < len(tokens):
-            token = tokens[i]
-            if token in WORDS and token not in BINDERS:
-                i = group(tokens, i + 1)[1]
-                continue  # \\begin{aligned}: what follows is still the head of a piece
-            elif token in BINDERS:
-                i = group(tokens, i + 1)[1] if token == "\\operatorname*" else i + 1
-                while i < len(tokens) and tokens[i] in ("_", "^"):
-                    inner, i = group(tokens, i + 1)
-                    if tokens[i - 1 - len(inner) - (tokens[i - 1] == "}")] != "^":
-                        self.defined.update(filter(None, self.read(inner)))
-                    else:
-                        self.read(inner)
-            elif token in SHAPED or token in LETTERS or (token.isalpha() and len(token) == 1):
-                name, i = self.symbol(tokens, i)
+        heads, fresh = list[str](), True
+        for atom in needle_tex.atoms(tokens, TAKES):
+            if atom.head in BINDERS:
+                for mark, inner in atom.scripts:
+                    found = self.read(inner)
+                    self.defined.update(found if mark == "_" else ())
+                fresh = False
+            elif atom.head in SHAPED | LETTERS or (atom.head.isalpha() and len(atom.head) == 1):
+                name = self.symbol(atom)
                 self.used.append(name)
-                after = self.skip_arguments(tokens, i)
-                following = tokens[after] if after < len(tokens) else None
-                ends = following is None or following in {",", ";", ")", "\\\\"} | RELATIONS
-                if fresh and (
-                    ends or following in {"<", ">", "\\le", "\\ge", "\\ne", "\\gg", "\\ll"}
-                ):
+                following = next(iter(tokens[skip_arguments(tokens, atom.end) :]), ",")
+                if fresh and following in ENDS | RELATIONS | COMPARISONS:
                     heads.append(name)
-                    if following in RELATIONS:
-                        self.defined.add(name)
-            elif token in ("_", "^"):
-                inner, i = group(tokens, i + 1)
-                self.read(inner)
+                    self.defined |= {name} if following in RELATIONS else set()
+                fresh = False
             else:
-                i += 1
-                fresh = token in RELATIONS | {",", ";", "\\\\", "{", "}"} or (
-                    fresh and token in ("-", "(")
-                )
-                continue
-            fresh = False
+                for _, inner in atom.scripts:
+                    self.read(inner)
+                if atom.head not in WORDS:  # \\begin{aligned}: what follows is still a head
+                    begins = atom.head in BEGINS | RELATIONS
+                    fresh = begins or (fresh and atom.head in ("-", "("))
+                fresh = fresh and not atom.scripts
         return heads
 
-    @staticmethod
-    def skip_arguments(tokens: list[str], i: int) -> int:
-        """Where a formula goes on after the arguments (…) of a function."""
-        if i < len(tokens) and tokens[i] == "(":
-            depth = 0
-            for j in range(i, len(tokens)):
-                depth += (tokens[j] == "(") - (tokens[j] == ")")
-                if not depth:
-                    return j + 1
-        return i
-
-    def symbol(self, tokens: list[str], i: int) -> tuple[str, int]:
-        """The name of the symbol at token i; symbols in its exponent are collected."""
-        name = ""
-        while i < len(tokens) and tokens[i] in SHAPED:
-            name += tokens[i] + " "
-            i += 1
-        if name:
-            inner, i = group(tokens, i)
-            base = [t for t in inner if t in LETTERS or t.isalnum()]
-            name += "".join(base[:1])
-        else:
-            name, i = tokens[i], i + 1
-        subscript = star = ""
-        while i < len(tokens) and (tokens[i] in ("_", "^") or tokens[i] in ("'", "′")):
-            if tokens[i] in ("'", "′"):
-                if name == "\\Phi":
-                    name = "\\Phi'"
-                i += 1
-                continue
-            low = tokens[i] == "_"
-            inner, i = group(tokens, i + 1)
-            if low:
+    def symbol(self, atom: needle_tex.Atom) -> str:
+        """The name of the symbol; other symbols in its exponent are collected."""
+        name, subscript, star = atom.head, "", ""
+        if name in SHAPED:
+            shapes = [name, *(token for token in atom.inner if token in SHAPED)]
+            base = [token for token in atom.inner if token in LETTERS or token.isalnum()]
+            name = " ".join([*shapes[:1], *base[:1]])
+        for mark, inner in atom.scripts:
+            if mark not in ("_", "^"):
+                name = "\\Phi'" if name == "\\Phi" else name
+            elif mark == "_":
                 if not set(inner) <= INDICES:
-                    joined = "".join(f"{t} " if t in LETTERS else t for t in inner).strip()
-                    subscript = f"_{joined}"
+                    spaced = (f"{token} " if token in LETTERS else token for token in inner)
+                    subscript = f"_{''.join(spaced).strip()}"
             elif tuple(inner) in STARS:
                 star = "^*"
             elif len(inner) == 3 and inner[0] == "(" and inner[1].isdigit():
-                star = "^(" + inner[1] + ")"
+                star = f"^({inner[1]})"
             elif name == "\\chi" and inner == ["2"]:
                 name = "\\chi^2"  # the law of a squared length; its subscript counts dimensions
             else:
                 self.read(inner)
-        subscript = "" if name == "\\chi^2" else subscript
-        return name + subscript + star, i
+        return name + ("" if name == "\\chi^2" else subscript) + star
+
+
+def tokens_of(tex: str) -> list[str]:
+    """The tokens of a formula, without what only spaces it."""
+    return [token for token in needle_tex.TOKEN.findall(SIZES.sub(" ", tex)) if token.strip()]
+
+
+def skip_arguments(tokens: list[str], at: int) -> int:
+    """Where a formula goes on after the arguments (…) of a function."""
+    depth = 0
+    for end in range(at, len(tokens)) if tokens[at : at + 1] == ["("] else ():
+        depth += (tokens[end] == "(") - (tokens[end] == ")")
+        if not depth:
+            return end + 1
+    return at
 
 
 def pieces(source: str) -> Iterator[tuple[str, str, str]]:
     """(text before, formula, text after) of every formula of a markdown text."""
     last, found = 0, list(FORMULA.finditer(source))
-    for match, following in zip(found, [*found[1:], None], strict=True):
+    for match, following in zip_longest(found, found[1:]):
         end = following.start() if following else len(source)
         yield source[last : match.start()], match[1] or match[2], source[match.end() : end]
         last = match.end()
@@ -193,10 +166,10 @@ def defined_in(source: str) -> tuple[set[str], list[str]]:
     defined, used, cue = set(), [], False
     for before, tex, after in pieces(source):
         reader = Reader(tex)
-        heads = Reader("").read(TOKEN.findall(SIZES.sub(" ", tex)))
+        heads = Reader("").read(tokens_of(tex))
         cue = bool(BEFORE.search(before)) or (cue and bool(BETWEEN.match(before)))
         if cue or AFTER.match(after):
-            defined.update(filter(None, heads))
+            defined.update(heads)
         defined |= reader.defined
         used += reader.used
     return defined, used
@@ -205,7 +178,7 @@ def defined_in(source: str) -> tuple[set[str], list[str]]:
 def split(tex: str) -> list[str]:
     """The parts of a formula between its commas, those inside brackets left alone."""
     depth, parts = 0, [""]
-    for token in TOKEN.findall(tex):
+    for token in tokens_of(tex):
         depth += (token in OPEN) - (token in CLOSE)
         if token in (",", ";") and not depth:
             parts.append("")
@@ -242,7 +215,7 @@ def undefined(box: Box, known: set[str]) -> list[str]:
     for name in used:
         base, _, subscript = name.partition("_")
         family = subscript.isalnum() and base in defined  # A_1, …, A_n of a family A
-        first = TOKEN.match(subscript)  # m_{t-1} of m_t, M_{χ/2} of M_χ, or of whatever M is
+        first = needle_tex.TOKEN.match(subscript)  # m_{t-1} of m_t, M_{χ/2} of M_χ
         family |= first is not None and f"{base}_{first[0]}" in known | defined
         family |= "/" in subscript and any(d.startswith(f"{base}_") for d in known | defined)
         free = base in ("I", "O", "o")

@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import ast
 import html
-import re
 from typing import Any
 
 from docutils import nodes
+from needle_html import Editor
 from sphinx.application import Sphinx
 
 PACKAGES = ("needle", "utils")
-CELL = re.compile(
-    r'(<div class="highlight-i?python3?[^>]*><div class="highlight"><pre>)(.*?)(</pre>)', re.S
-)
-USED = re.compile(
-    r'(<span class="o">\.</span>)?<span class="(n|nn|nf)">([\w.]+)</span>'
-    r'(<span class="o">=</span>)?'
-)
-INLINE = re.compile(
-    r'<code class="docutils literal notranslate"><span class="pre">([\w.]+)(\(\))?</span></code>'
-)
-INSIDE_LINK = re.compile(r"<a\b[^>]*>.*?</a>", re.S)
+CELL = ('<div class="highlight-python', '<div class="highlight-ipython')
+INLINE = '<code class="docutils literal notranslate"><span class="pre">'
 
 
 def imported(code: str) -> dict[str, str]:
@@ -48,36 +39,50 @@ def imported(code: str) -> dict[str, str]:
     return found
 
 
+class Names(Editor):
+    """A page whose names become links to their addresses."""
+
+    def __init__(self, body: str, names: dict[str, str], addresses: dict[str, str]) -> None:
+        super().__init__(body)
+        self.names, self.addresses = names, addresses
+        self.in_link = self.in_cell = False
+
+    def link(self, start: int, end: int, full: str | None) -> None:
+        if address := self.addresses.get(full or ""):
+            opening = f'<a class="code-link" href="{html.escape(address)}">'
+            self.replace(start, end, f"{opening}{self.text[start:end]}</a>")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        text, here = self.text, self.here
+        if tag == "div":
+            self.in_cell = self.in_cell or text.startswith(CELL, here)
+        elif tag == "a":  # a link within a link is none
+            self.in_link = True
+        elif self.in_cell and self.tag in ('<span class="n">', '<span class="nn">'):
+            self.use()
+        elif text.startswith(INLINE, here) and not self.in_link:
+            start = here + len(INLINE)
+            end = text.index("<", start)
+            name = text[start:end].removesuffix("()")
+            if text.startswith("</span></code>", end):
+                full = self.names.get(name, name if "." in name else "")
+                self.link(here, end + len("</span></code>"), full)
+
+    def use(self) -> None:
+        """A name in a cell: neither an attribute nor the name of an argument."""
+        end = self.text.index("</span>", self.here) + len("</span>")
+        attribute = self.text.endswith('<span class="o">.</span>', 0, self.here)
+        if not attribute and not self.text.startswith('<span class="o">=</span>', end):
+            self.link(self.here, end, self.names.get(self.text[self.behind : end - len("</span>")]))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_link = self.in_link and tag != "a"
+        self.in_cell = self.in_cell and tag != "pre"
+
+
 def linked(body: str, names: dict[str, str], addresses: dict[str, str]) -> str:
     """A page whose names are links to their addresses."""
-
-    def link(inside: str, address: str) -> str:
-        return f'<a class="code-link" href="{html.escape(address)}">{inside}</a>'
-
-    def use(match: re.Match[str]) -> str:
-        attribute, kind, name, keyword = match.groups()
-        address = addresses.get(names.get(name, ""))
-        if attribute or keyword or kind == "nf" or not address:
-            return match[0]
-        return link(f'<span class="{kind}">{name}</span>', address)
-
-    def mention(match: re.Match[str]) -> str:
-        name = match[1]
-        address = addresses.get(names.get(name, name if "." in name else ""))
-        return link(match[0], address) if address else match[0]
-
-    def text(part: str) -> str:
-        done, end = [], 0
-        for old in INSIDE_LINK.finditer(part):  # a link within a link is none
-            done += [INLINE.sub(mention, part[end : old.start()]), old[0]]
-            end = old.end()
-        return "".join([*done, INLINE.sub(mention, part[end:])])
-
-    done, end = [], 0
-    for cell in CELL.finditer(body):
-        done += [text(body[end : cell.start()]), cell[1], USED.sub(use, cell[2]), cell[3]]
-        end = cell.end()
-    return "".join([*done, text(body[end:])])
+    return Names(body, names, addresses).edited()
 
 
 def link_names(

@@ -52,7 +52,7 @@ class Captions(SphinxPostTransform):
             output.parent.remove(output)
         outputs[-1].parent.replace(outputs[-1], figure)
         # read aloud: the first sentence; the whole caption follows anyway
-        spoken = re.sub(r"\s+", " ", paragraph.astext())
+        spoken = " ".join(paragraph.astext().split())
         text = re.match(r"(Figure \S+ .*?[.?!])(?=\s|$)|.*", spoken)[0]  # type: ignore[index]
         several = len(outputs) > 1
         figure += nodes.raw("", '<div class="plates">', format="html") if several else []

@@ -56,7 +56,7 @@ class ReferenceLinks(SphinxPostTransform):
                 entry[-1] += nodes.Text(" Cited in ")
             for page in pages:
                 uri = self.app.builder.get_relative_uri(self.env.docname, page)
-                name = re.sub(r"^0*([^_]+)_.*", r"\1", page.split("/")[-1])
+                name = page.split("/")[-1].partition("_")[0].lstrip("0")
                 link = nodes.reference("", name, internal=True, refuri=f"{uri}#{found[page]}")
                 entry[-1] += [link, nodes.Text("." if page == pages[-1] else ", ")]
 

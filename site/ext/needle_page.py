@@ -10,6 +10,7 @@ from typing import Any
 import needle_rewriting
 import needle_search
 from docutils import nodes
+from needle_html import Editor
 from needle_policy import protected
 from needle_tex import in_words
 from PIL import Image
@@ -28,13 +29,27 @@ def description(document: nodes.document) -> str:
             for formula in list(copy.findall(nodes.math)):
                 text = in_words(formula.astext()) or "\ue000"
                 formula.parent.replace(formula, nodes.Text(text))
-            for sentence in re.split(r"(?<=[.?!])\s+", re.sub(r"\s+", " ", copy.astext())):
+            for sentence in re.split(r"(?<=[.?!])\s+", " ".join(copy.astext().split())):
                 sound = "\ue000" not in sentence and re.search(r"[.?!]$", sentence)
                 if told and (not sound or len(told) + len(sentence) > DESCRIPTION):
                     return told
                 if sound:
                     told = f"{told} {sentence}".strip()
     return told
+
+
+class Described(Editor):
+    """The tags of a page's head with another description."""
+
+    def __init__(self, tags: str, told: str) -> None:
+        super().__init__(tags)
+        self.told = told
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        kind, value = attrs[0]
+        if tag == "meta" and value in ("description", "og:description"):
+            new = f'<meta {kind}="{value}" content="{self.told}" />'
+            self.replace(self.here, self.behind, new)
 
 
 def describe(
@@ -44,8 +59,7 @@ def describe(
     if document is None:
         return
     told = html.escape(description(document) or app.config.html_title)
-    tag = r'(<meta (?:name="|property="og:)description" content=")[^"]*'
-    context["metatags"] = re.sub(tag, lambda m: m[1] + told, context["metatags"])
+    context["metatags"] = Described(context["metatags"], told).edited()
 
 
 def landing(app: Sphinx) -> None:

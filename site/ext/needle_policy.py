@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
-import re
 
-SCRIPT = re.compile(r"<script(?P<about>[^>]*)>(?P<text>.*?)</script>", re.S)
-HANDLER = re.compile(r"""<[a-z][^<>]*?\son[a-z]+=(?P<quote>["'])(?P<text>.*?)(?P=quote)""", re.S)
-DATA = re.compile(r"""type=["']?(?!text/javascript|module)[\w/.+-]+""")
-HEAD = re.compile(r'<head[^>]*>(\s*<meta charset="[^"]*" ?/?>)?')  # which comes within 1024 bytes
+from needle_html import Editor
+
+RUNS = {"", "text/javascript", "module"}  # types of a script; all others are data
 LIVE = 'data-live="start"'
 FIXED = {
     "default-src": "'none'",
@@ -39,22 +36,32 @@ def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def policy(page: str) -> str:
+class Finished(Editor):
+    """What runs in a finished page, and where its policy goes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(page)
+        self.scripts: list[str] = []
+        self.handlers: list[str] = []
+        self.head = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "head" or (tag == "meta" and "charset" in given and not self.edits):
+            self.head = self.behind  # the encoding comes within the first 1024 bytes
+        if tag == "script" and "src" not in given and (given.get("type") or "") in RUNS:
+            text = self.text[self.behind : self.text.index("</script>", self.behind)]
+            self.scripts += [digest(text)] * bool(text.strip())
+        self.handlers += [digest(text or "") for name, text in attrs if name.startswith("on")]
+
+
+def policy(page: Finished) -> str:
     """The policy of a finished page."""
-    scripts = [
-        digest(found["text"])
-        for found in SCRIPT.finditer(page)
-        if found["text"].strip()
-        and "src=" not in found["about"]
-        and not DATA.search(found["about"])
-    ]
-    markup = SCRIPT.sub("", page)
-    handlers = [digest(html.unescape(found["text"])) for found in HANDLER.finditer(markup)]
-    allowed = ["'self'", *dict.fromkeys(scripts)]
-    if handlers:
-        allowed += ["'unsafe-hashes'", *dict.fromkeys(handlers)]
+    allowed = ["'self'", *dict.fromkeys(page.scripts)]
+    if page.handlers:
+        allowed += ["'unsafe-hashes'", *dict.fromkeys(page.handlers)]
     rules = {**FIXED, "script-src": " ".join(allowed)}
-    if LIVE in page:
+    if LIVE in page.text:
         rules["script-src"] += " blob: 'wasm-unsafe-eval'"
         rules["worker-src"] += " blob:"
     return "; ".join(f"{name} {value}" for name, value in rules.items())
@@ -66,5 +73,7 @@ def protected(page: str) -> str:
     >>> protected("<head><title>A</title></head>")[:55]
     '<head><meta http-equiv="Content-Security-Policy" conten'
     """
-    tag = f'<meta http-equiv="Content-Security-Policy" content="{policy(page)}" />'
-    return HEAD.sub(lambda head: f"{head[0]}{tag}", page, count=1)
+    finished = Finished(page)
+    finished.edited()
+    tag = f'<meta http-equiv="Content-Security-Policy" content="{policy(finished)}" />'
+    return page[: finished.head] + tag + page[finished.head :]

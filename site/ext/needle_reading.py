@@ -18,6 +18,7 @@ transform of the document tree
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 from typing import Any
 
 import needle_verdicts
@@ -26,11 +27,10 @@ from needle_verdicts import Verdict, card, mark, verdicts, words
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-SHOWN = re.compile(r'\s*<(?:div|figure)\b[^>]*(?:class="(?:[^"]* )?shown[ "]|data-explorer=)')
 MADE, CHECKED = "How it was made.", "How this was checked."
-OF_BOX = re.compile(r"(?:Status|Where it is checked):")
+OF_BOX = ("Status:", "Where it is checked:")
 LAST = "exercises"  # where a reader turns from reading to doing: all stays as it is
-IMPORTS = re.compile(r"(?:from|import) ")
+IMPORTS = ("from ", "import ")
 SWITCH = """
 <div class="above-text d-print-none">
 <div class="reading-switch" role="group" aria-label="What this page shows">
@@ -64,12 +64,27 @@ def begins(node: nodes.Node, lead: str) -> bool:
     return isinstance(first, nodes.strong) and first.astext() == lead
 
 
+class Shown(HTMLParser):
+    """Whether HTML begins with an explorer, or with an element of the class `shown`."""
+
+    found: bool | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: (value or "").split() for name, value in attrs}
+        if self.found is None:
+            marked = "shown" in given.get("class", []) or "data-explorer" in given
+            self.found = tag in ("div", "figure") and marked
+
+
 def is_shown(node: nodes.Node) -> bool:
     """A figure, or HTML for readers that no figure holds."""
     if isinstance(node, nodes.figure):
         return True
-    raw = isinstance(node, nodes.raw) and bool(SHOWN.match(node.astext()))
-    return raw and not isinstance(node.parent, nodes.figure)
+    if not isinstance(node, nodes.raw) or isinstance(node.parent, nodes.figure):
+        return False
+    text, reader = node.astext().lstrip(), Shown()
+    reader.feed(text[: text.find(">") + 1] if text.startswith("<") else "")
+    return bool(reader.found)
 
 
 def taken(node: nodes.Node) -> Any:
@@ -90,7 +105,7 @@ def lift(thing: nodes.Node, cell: nodes.Element) -> lifted:
 
 def only_prepares(cell: nodes.Element) -> bool:
     """Whether a cell imports and shows nothing: it may wait for the next fold of the page."""
-    return len(cell.children) == 1 and bool(IMPORTS.match(cell.astext()))
+    return len(cell.children) == 1 and cell.astext().startswith(IMPORTS)
 
 
 class Reading(SphinxPostTransform):
@@ -164,7 +179,7 @@ class Reading(SphinxPostTransform):
         before = paragraph.parent.children[: paragraph.parent.index(paragraph)]
         boxes = [node for node in before if isinstance(node, statement)]
         leads = [k for k, n in enumerate(paragraph.children) if isinstance(n, nodes.strong)]
-        at = next((k for k in leads if OF_BOX.match(paragraph[k].astext())), None)
+        at = next((k for k in leads if paragraph[k].astext().startswith(OF_BOX)), None)
         if not boxes or at is None:
             return
         note = nodes.paragraph("", "", *paragraph.children[at:])

@@ -8,7 +8,6 @@ Terms that a section answers without naming them, such as "sqrt(2 log L)", stand
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,12 @@ LEFT_OUT += ", details.agreement table, .doctest"  # numbers and examples: nobod
 BESIDE = 600  # letters kept of a section beside the chapters: the index is fetched as a whole
 
 
+def unnumbered(title: str) -> str:
+    """A title without the number of its chapter."""
+    number, _, rest = title.partition(" ")
+    return rest.lstrip() if number.endswith(".") and rest else title
+
+
 def sections(page: str, html: str) -> Iterator[dict[str, str]]:
     """The sections of a page, each with its own text and not that of the sections inside it."""
     article = BeautifulSoup(html, "html.parser").select_one("article.bd-article")
@@ -41,14 +46,14 @@ def sections(page: str, html: str) -> Iterator[dict[str, str]]:
     for formula in article.select(".math"):
         formula.string = words_of(formula.get_text())
     top = article.find("h1")
-    of = re.sub(r"^\S+\.\s+", "", top.get_text(" ", strip=True)) if top else page
+    of = unnumbered(top.get_text(" ", strip=True)) if top else page
     for section in reversed(article.find_all("section", id=True)):
-        heading = section.find(re.compile(r"^h[1-6]$"))
+        heading = section.find([f"h{level}" for level in range(1, 7)])
         section.extract()  # so that the section around it does not say it again
         if isinstance(heading, Tag):
-            title = re.sub(r"\s+", " ", heading.get_text(" ", strip=True))
+            title = " ".join(heading.get_text(" ").split())
             heading.decompose()
-            text = re.sub(r"\s+", " ", section.get_text(" ", strip=True))
+            text = " ".join(section.get_text(" ").split())
             place = "" if heading is top else f"#{section['id']}"
             text = text if page.startswith("chapters") else text[:BESIDE]
             yield {"id": f"{page}.html{place}", "page": of, "title": title, "text": text}

@@ -10,11 +10,8 @@ from typing import Any, NamedTuple
 from docutils import nodes
 from sphinx.application import Sphinx
 
-AGREEMENT = re.compile(r'<details [^>]*class="agreement".*?</details>', re.S)
-SUMMARY = re.compile(r"<summary>\s*(?:<code>(.*?)</code>)?\s*(.*?)</summary>(.*)</details>", re.S)
 LARGEST = re.compile(r"\|z\| ([\d.]+|inf|∞) [≤>] ([\d.]+) in (\d+) rows?")
 TRIALS = re.compile(r"over (\d+) trials( or more at each of \d+ sizes)?")
-ALARM = re.compile(r"1 in ([\d,]+)")
 
 
 class mark(nodes.Inline, nodes.Element):
@@ -35,8 +32,12 @@ class Verdict(NamedTuple):
 def verdicts(cell: nodes.Element) -> Iterator[Verdict]:
     """The agreements in the outputs of a cell."""
     for raw in cell.findall(nodes.raw):
-        for found in AGREEMENT.findall(raw.astext()):
-            claim, said, inside = SUMMARY.search(found).groups()  # type: ignore[union-attr]
+        for found in raw.astext().split("<details ")[1:]:
+            if 'class="agreement"' not in found.partition(">")[0]:
+                continue
+            summary, _, inside = found.partition("</details>")[0].partition("</summary>")
+            claim, _, said = summary.partition("<summary>")[2].rpartition("</code>")
+            claim, said = claim.partition("<code>")[2], said.lstrip()
             size, holds = LARGEST.search(said), not re.search("DISAGREES|NOT EQUAL", said)
             rows = int(size[3]) if size else inside.count("<tr>") - 1
             largest = float(size[1].replace("∞", "inf")) if size else None
@@ -46,15 +47,16 @@ def verdicts(cell: nodes.Element) -> Iterator[Verdict]:
 def sentence(said: str) -> str:
     """A verdict in a sentence.
 
-    >>> sentence("agrees: max |z| 0.7 ≤ 3.9 in 1 row; false alarm: 1 in 10,000")
-    '1 number: off by at most 0.7 standard errors; 3.9 are allowed (false alarm: 1 in 10,000)'
+    >>> sentence("agrees: max |z| 0.7 ≤ 4.1 in 3 rows; false alarm: 1 in 10,000")
+    '3 numbers: off by at most 0.7 standard errors; 4.1 are allowed (false alarm: 1 in 10,000)'
     """
-    size, trials, alarm = LARGEST.search(said), TRIALS.search(said), ALARM.search(said)
+    size, trials = LARGEST.search(said), TRIALS.search(said)
     if not size:
         return "Computed twice, and equal" if "NOT" not in said else "Computed twice, NOT equal"
     numbers = f"{size[3]} number{'s' * (size[3] != '1')}"
     draws = f", {trials[1]} draws each{trials[2] or ''}" if trials else ""
-    risk = f" (false alarm: {alarm[0]})" if alarm else ""
+    alarm = said.partition("false alarm: ")[2]
+    risk = f" (false alarm: {alarm})" if alarm else ""
     found = f"off by at most {size[1]} standard errors; {size[2]} are allowed"
     return f"{numbers}{draws}: {found}{risk}"
 

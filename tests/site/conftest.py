@@ -22,6 +22,9 @@ PAGES = toc_pages()
 OTHERS = ["search", "api/laws", "api/sweep"]  # not in the file of contents; two pages of modules
 SEEN = [*PAGES, *(name for name in OTHERS if (HTML / f"{name}.html").exists())]
 CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
+DARK, LIGHT = (
+    f"() => {{ document.documentElement.dataset.theme = '{theme}' }}" for theme in ("dark", "light")
+)
 LONG = ("pdf", "whole", "reader", "lab", "others", "guide")  # groups of half a minute or more
 
 
@@ -125,17 +128,18 @@ def wide(request: pytest.FixtureRequest, chromium: Any, host: str) -> Iterator[A
 
 
 @pytest.fixture
-def upright(wide: Any) -> Iterator[Any]:
+def upright(wide: Any) -> Any:
     """The same page in the width of a telephone."""
     resize(wide, 380, 800)
-    yield wide
-    resize(wide, 1280, 900)
+    return wide
 
 
 @pytest.fixture
 def dark(wide: Any) -> Any:
-    """The same page once its reader has chosen the dark."""
-    wide.evaluate("() => { document.documentElement.dataset.theme = 'dark' }")
+    """The same page, wide again, once its reader has chosen the dark."""
+    if wide.viewport_size["width"] != 1280:
+        resize(wide, 1280, 900)
+    wide.evaluate(DARK)
     return wide
 
 
