@@ -1,8 +1,9 @@
 """Bags of unequal length: one flat array of tokens and where each bag ends; and labels.
 
 A bag is a set of tokens with one label. Sums over the tokens of a bag are `reduceat` over the flat
-array, or products with a sparse matrix of weights: no bag is padded, nothing of the size of the
-tokens is made, and tokens may be sparse themselves (CSR). Single precision stays single.
+array, or products with weights: no bag is padded, nothing of the size of the tokens is made, and
+tokens may be sparse themselves (CSR). Tokens of single precision are multiplied in single precision
+as well, a piece at a time, and the pieces added in doubles.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 Array = np.ndarray
-_BLOCK = 2**20  # numbers looked at in one go
+_BLOCK = 2**18  # numbers looked at in one go, and again while they are near
+_LONG = 24  # tokens of a bag on average, from which on each bag is a product of its own
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,12 @@ class Bags:
         if issparse(self.tokens):
             rows = csr_array((weights, np.arange(shape[1]), self.starts), shape)
             return (rows @ self.tokens).toarray()
-        found = np.zeros((len(self), self.tokens.shape[1]))
-        for first, last in self.blocks():  # in doubles, whatever the tokens are
+        found, weights = np.zeros((len(self), self.tokens.shape[1])), self._like(weights)
+        if shape[1] >= _LONG * shape[0]:
+            for k, (a, b) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
+                found[k] = weights[a:b] @ self.tokens[a:b]
+            return found
+        for first, last in self.blocks():
             a, b = self.starts[first], self.starts[last]
             rows = csr_array(
                 (weights[a:b], np.arange(b - a), self.starts[first : last + 1] - a),
@@ -89,27 +95,46 @@ class Bags:
             found[first:last] = rows @ self.tokens[a:b]
         return found
 
+    def _like(self, numbers: Array) -> Array:
+        """Numbers in the precision of the tokens."""
+        return numbers.astype(np.float32) if self.tokens.dtype == np.float32 else numbers
+
     def along(self, direction: Array) -> Array:
         """⟨direction, x⟩ of every token (N,), or (N, p) for directions (d, p), in doubles."""
         if issparse(self.tokens) or self.tokens.dtype == float:
             return self.tokens @ direction
-        parts = [self.tokens[part] @ direction for part in self.pieces()]
-        return np.concatenate(parts)
+        return (self.tokens @ self._like(direction)).astype(float)
 
     def gathered(self, weights: Array) -> Array:
         """The sum of all tokens with one weight each (d,), or (d, p) for weights (N, p)."""
         if issparse(self.tokens) or self.tokens.dtype == float:
             return self.tokens.T @ weights
-        return sum(self.tokens[part].T @ weights[part] for part in self.pieces())
+        weights = self._like(weights)
+        parts = (self.tokens[part].T @ weights[part] for part in self.pieces())
+        return sum(parts, np.zeros((self.tokens.shape[1], *weights.shape[1:])))
+
+    def returned(self, direction: Array, scale: Array, shift: Array) -> Array:
+        """Σ scale·(⟨direction, x⟩ − shift)·x over all tokens (d,), each looked at once.
+
+        >>> Bags(np.eye(2), np.array([0, 2])).returned(np.ones(2), np.ones(2), np.full(2, 0.5))
+        array([0.5, 0.5])
+        """
+        if issparse(self.tokens):
+            return self.tokens.T @ (scale * (self.tokens @ direction - shift))
+        direction, total = self._like(direction), np.zeros(self.tokens.shape[1])
+        for part in self.pieces():
+            x = self.tokens[part]
+            total += x.T @ self._like(scale[part] * (x @ direction - shift[part]))
+        return total
 
     def pieces(self) -> Iterator[slice]:
-        """The tokens in pieces of about a million numbers."""
+        """The tokens in pieces of about a quarter of a million numbers."""
         N, step = self.tokens.shape[0], max(1, _BLOCK // self.tokens.shape[1])
         for first in range(0, N, step):
             yield slice(first, min(first + step, N))
 
     def blocks(self) -> Iterator[tuple[int, int]]:
-        """First and last + 1 of runs of bags with about a million numbers each."""
+        """First and last + 1 of runs of bags of such pieces."""
         step, first = max(1, _BLOCK // self.tokens.shape[1]), 0
         while first < len(self):
             reach = np.searchsorted(self.starts, self.starts[first] + step, "right") - 1

@@ -10,7 +10,8 @@ attention does not help. Or τ and λ are those of `plan`, from a portrait of th
 
 Tokens are never whitened one by one nor copied for a fold: heights and averages are linear in them,
 and a bag that is held out has weight 0. Tokens may be sparse, or in single precision; besides them
-memory holds min(d, N)² and a few times n·d numbers, and a few for each token.
+memory holds min(d, N)² and a few times n·d numbers, and a few for each token. A fit with nothing to
+choose reads all tokens four times, and of very many negatives a part for their covariance.
 """
 
 from __future__ import annotations

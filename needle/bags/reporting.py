@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from ..kit.checks import check_integer, check_is
 from ..kit.threads import in_one_thread
 from .arrays import Array, Bags, as_bags, as_signs
-from .assumptions import independence
+from .assumptions import Assumption, independence, tails
 from .chance import Needles, Signal
 from .classifier import NeedleClassifier
 from .folds import blocks, checked_groups
@@ -84,11 +84,13 @@ def report(
     gaps = work.differences(done)
     gap = gaps["needle", "pooled"]
     shared = shared_tokens(found, of)
-    warned = _warnings(found, signs, measured, signal, factor, shared, needles)
+    warned = _warnings(
+        found, signs, measured, signal, factor, shared, _tails(found, signs, runs[0])
+    )
     return Report(
         len(found), float(found.sizes.mean()), found.tokens.shape[1], float(np.mean(signs > 0)),
         measured, gap, gaps, signal, needles, factor, promised, withheld, longer,
-        _advice(measured, gap, signal, shared), warned, model, time.perf_counter() - start,
+        _advice(found, measured, gap, signal, shared), warned, model, time.perf_counter() - start,
     )  # fmt: skip
 
 
@@ -102,6 +104,17 @@ def _independence(bags: Bags, y: Array) -> float:
     if not found.level > 0:
         return 1.0
     return independence(bags, y, found.whitening(), found.value).value
+
+
+def _tails(bags: Bags, y: Array, run: Repetition) -> Assumption:
+    """How far out the negatives' tokens stand, along queries that never saw them."""
+    parts = []
+    for k, model in enumerate(run.models["attend"]):
+        heights = bags.along(model.query)[((run.block == k) & (y < 0))[bags.owner]]
+        spread = heights.std() if len(heights) else 0.0
+        parts.append((heights - heights.mean()) / spread if spread > 0 else heights[:0])
+    together = np.concatenate(parts)
+    return tails(together if len(together) > 1 else np.array([-1.0, 1.0]))
 
 
 def _promises(
@@ -122,7 +135,7 @@ def _promises(
                 bags, y, run.block, run.models[name], chances, needles.found, rng
             )
     longer = {}
-    if factor <= DEPENDENT:
+    if factor <= DEPENDENT and bags.sizes.max() > 1:
         for times in (2, 4):
             pair = [longer_error(bags, y, run.block, run.models[k], times, rng) for k in names]
             if pair[0] is not None and pair[1] is not None:
@@ -142,7 +155,7 @@ def _model(runs: list[Repetition], seed: int) -> NeedleClassifier:
 
 def _warnings(
     bags: Bags, y: Array, measured: dict[str, Measured], signal: Signal, factor: float,
-    shared: float, needles: Needles,
+    shared: float, tailed: Assumption,
 ) -> list[str]:  # fmt: skip
     """The worst first."""
     told = []
@@ -166,6 +179,8 @@ def _warnings(
             f"the tokens of a bag belong together: its mean scatters {factor:.2g} times as much as "
             "that of independent tokens; the book's theory does not hold here"
         )
+    if not tailed.holds:
+        told.append(tailed.words)
     silent, d = int(bags.sizes[y < 0].sum()), bags.tokens.shape[1]
     if silent < 10 * d:
         told.append(f"only {silent} tokens of negatives in {d} dimensions: whitening is rough")
@@ -182,16 +197,27 @@ def _warnings(
 
 
 def _advice(
-    measured: dict[str, Measured], gap: tuple[float, tuple[float, float]], signal: Signal,
-    shared: float,
+    bags: Bags, measured: dict[str, Measured], gap: tuple[float, tuple[float, float]],
+    signal: Signal, shared: float,
 ) -> str:  # fmt: skip
     """One sentence."""
-    pooled, needle = measured["pooled"], measured["needle"]
+    pooled, needle, size = (measured[name] for name in ("pooled", "needle", "size"))
+    if size.interval[1] < min(pooled.error, needle.error):
+        return (
+            f"Bag size alone tells more than the tokens: its error is {100 * size.error:.1f} %, "
+            f"that of averaging {100 * pooled.error:.1f} % and of attention "
+            f"{100 * needle.error:.1f} %; find out why sizes differ, before any classifier."
+        )
     if signal.pvalue > SURE:
         sure = "" if signal.pvalue > 0.05 else " beyond doubt"
         return (
             f"Nothing found{sure}: permuted labels do as well as these (p = {signal.pvalue:.2f}); "
             "get more bags, or better tokens, before any classifier."
+        )
+    if bags.sizes.max() == 1:
+        return (
+            "A bag is one token here, so that there is nothing to attend to: a readout of the "
+            f"tokens has an error of {100 * pooled.error:.1f} %."
         )
     low, high = gap[1]
     if high < 0:

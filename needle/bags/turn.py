@@ -50,9 +50,9 @@ def query(
     slopes = share * gradient(np.zeros(len(y)), y)
     w = -RATE_W * (slopes @ centers)
     b = -calibrated_rate(float(share[y > 0].sum())) * slopes.sum()
-    heights, middle = white.heights(bags, w), centers @ w
+    middle, along, of = centers @ w, white.pulled(w), bags.owner
     pulls = -share * gradient(middle + b, y) / bags.sizes
     # the weights of a bag add up to zero, so that its tokens need not be centered
-    q = white.turned(bags.gathered(pulls[bags.owner] * (heights - middle[bags.owner])))
+    q = white.turned(bags.returned(along, pulls[of], middle[of] + float(white.mean @ along)))
     length = np.linalg.norm(q)
     return q / length if length > 0 else q

@@ -26,6 +26,7 @@ from ..kit.checks import check_choice, check_real
 from .arrays import Array, Bags
 
 FLOOR, ROUNDING = 1e-10, 1e-8
+ENOUGH, EACH = 2**15, 256  # tokens for a covariance: in all, and for each of their entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +149,9 @@ def moments(bags: Bags, y: Array, units: str = "common", *, weight: Array | None
     """Of the tokens of negative bags, in blocks of rows: memory d² and a block.
 
     With `weight` (n,) bags count that often, and those of weight 0 are not looked at. Fewer tokens
-    than entries cost their square instead of d².
+    than entries cost their square instead of d². Of more than 2¹⁵ tokens and 256 for each entry one
+    in so many is looked at, from all bags alike: a covariance of m tokens in d dimensions takes the
+    share d/m from the squared signal-to-noise ratio, here at most 1/256.
 
     >>> rng = np.random.default_rng(0)
     >>> tokens = rng.normal(size=(400, 3)) * [1.0, 10.0, 0.1]
@@ -158,8 +161,10 @@ def moments(bags: Bags, y: Array, units: str = "common", *, weight: Array | None
     True
     """
     check_choice("units", units, ("common", "own"))
+    d = bags.tokens.shape[1]
     count = np.where(y < 0, 1.0 if weight is None else weight, 0.0)[bags.owner]
-    d, total, seen = bags.tokens.shape[1], float(count.sum()), int((count > 0).sum())
+    bags, count = _thinned(bags, count)
+    total, seen = float(count.sum()), int((count > 0).sum())
     mean = np.zeros(d)
     for part, c in _blocks(bags, count):
         mean += c @ part / total
@@ -196,6 +201,16 @@ def whitening(
     """By the tokens of the negative bags; directions in which they do not vary keep the scale
     of an average one."""
     return moments(bags, y, units).whitening(shrinkage)
+
+
+def _thinned(bags: Bags, count: Array) -> tuple[Bags, Array]:
+    """The tokens and their weights, or one of each so many where they are more than enough."""
+    seen = np.flatnonzero(count)
+    if (step := len(seen) // max(ENOUGH, EACH * bags.tokens.shape[1])) < 2:
+        return bags, count
+    first = np.arange(0, len(seen) - step + 1, step)
+    kept = seen[first + np.random.default_rng(0).integers(step, size=len(first))]
+    return Bags(bags.tokens[kept], np.arange(len(kept) + 1)), count[kept]
 
 
 def _blocks(bags: Bags, count: Array) -> Iterator[tuple[Array, Array]]:

@@ -296,12 +296,32 @@ def test_leaks_and_dependence_withhold_the_promise(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(0.0006)
-def test_noise_is_called_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_in_the_way_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heavy tails; sizes that tell the label where tokens do not; bags of one token."""
     monkeypatch.setattr(reporting, "_rivals", lambda bags: ())
+    rng = np.random.default_rng(14)
+    y = np.resize([1, -1], 100)
+    tokens = rng.standard_t(3, size=(100, 12, 5))
+    tokens[y > 0, 0, 0] += 12
+    assert any("heavy tails" in text for text in report(tokens, y).warnings)
+    normal = report(rng.normal(size=(100, 12, 5)) + 0.5 * (y > 0)[:, None, None], y)
+    assert not any("tails" in text for text in normal.warnings)
+    told = report([rng.normal(size=(8 + 6 * (s > 0) + k % 3, 5)) for k, s in enumerate(y)], y)
+    assert told.advice.startswith("Bag size alone tells more than the tokens: its error is 0.0 %")
+    lone = report(rng.normal(size=(100, 1, 5)) + 1.5 * (y > 0)[:, None, None], y)
+    assert lone.advice.startswith("A bag is one token here") and lone.longer == {}
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(0.001)
+def test_noise_is_called_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many tokens of negatives as entries, twenty draws: none of these seeds speaks up, and at
+    one alarm in a hundred three are one in a thousand."""
+    monkeypatch.setattr(reporting, "_rivals", lambda bags: ())
+    monkeypatch.setattr(reporting, "REPETITIONS", 1)  # of the folds, which do not decide this
     said = []
-    for seed in range(4):
+    for seed in range(20):
         rng = np.random.default_rng([seed, 2])
-        y = rng.permutation(np.repeat([1, -1], 20))
-        said.append(report(rng.normal(size=(40, 6, 80)), y).advice)
-    assert sum(text.startswith("Nothing found") for text in said) >= 3
+        y = rng.permutation(np.repeat([1, -1], 12))
+        said.append(report(rng.normal(size=(24, 3, 36)), y).advice)
+    assert sum(text.startswith("Nothing found") for text in said) >= 18

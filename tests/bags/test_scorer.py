@@ -18,7 +18,7 @@ from needle.bags.datasets import digit_bags
 from needle.bags.scorer import Scorer
 from needle.bags.tables import Columns, pieces, read
 from needle.bags.threshold import best_threshold, platt
-from needle.bags.units import moments
+from needle.bags.units import _thinned, moments
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +168,45 @@ def test_a_tuned_fit_holds_little_besides_the_tokens(monkeypatch: pytest.MonkeyP
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.6 * tokens.nbytes
+
+
+@pytest.mark.parametrize("length", [3, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_pieces_are_those_of_the_whole(
+    length: int, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short bags by a sparse product, long ones each by its own; single precision to 10⁻⁵."""
+    monkeypatch.setattr(arrays, "_BLOCK", 2**9)
+    rng, close = np.random.default_rng(31), {"rel": 1e-5, "abs": 1e-4}
+    tokens = (rng.normal(size=(20 * length, 8)) + 3).astype(dtype)
+    starts = np.arange(0, len(tokens) + 1, length)
+    starts[3:5] += 1  # not all of one length
+    bags, x = Bags(tokens, starts), tokens.astype(float)
+    q, scale, shift = rng.normal(size=8), rng.normal(size=len(x)), rng.normal(size=len(x))
+    assert bags.along(q) == pytest.approx(x @ q, **close)
+    assert bags.gathered(scale) == pytest.approx(x.T @ scale, **close)
+    assert bags.returned(q, scale, shift) == pytest.approx(x.T @ (scale * (x @ q - shift)), **close)
+    sums = [part.T @ w for part, w in zip(bags, np.split(scale, starts[1:-1]), strict=True)]
+    assert bags.weighted(scale) == pytest.approx(np.array(sums), **close)
+
+
+def test_a_covariance_of_many_tokens_is_one_of_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One token of each four, of all negative bags and no other; the ratio of the variances of a
+    direction is that of as many tokens."""
+    rng, y = np.random.default_rng(32), np.resize([1, -1], 200)
+    tokens = rng.normal(size=(200, 50, 4)) * [1.0, 2.0, 3.0, 4.0]
+    tokens[y > 0] += 50.0
+    bags = as_bags(tokens)
+    whole = moments(bags, y)
+    monkeypatch.setattr("needle.bags.units.ENOUGH", 1000)
+    thin = moments(bags, y)
+    ratio = np.diag(thin.gram) / np.diag(whole.gram)
+    assert 0 < np.abs(ratio - 1).max() < 3.9 * np.sqrt(2 / 1250)
+    assert np.abs(thin.mean).max() < 3.9 * 4 / np.sqrt(1250)
+    kept, count = _thinned(bags, np.repeat((y < 0) * 2.0, 50))
+    assert kept.tokens.shape == (1250, 4) and (count == 2).all()
+    monkeypatch.setattr("needle.bags.units.ENOUGH", 2501)  # one of each two would be too few
+    assert np.array_equal(moments(bags, y).gram, whole.gram)
 
 
 def test_wide_sparse_text_needs_no_square_of_its_width() -> None:
