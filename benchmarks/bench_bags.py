@@ -7,12 +7,11 @@ Times are CPU seconds of one thread, which other work on the machine disturbs le
 
 from __future__ import annotations
 
-import time
 import tracemalloc
-from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.clock import cpu_seconds
 from needle.bags.arrays import Bags
 from needle.bags.classifier import NeedleClassifier
 
@@ -29,16 +28,6 @@ def made(tokens: int = TOKENS) -> tuple[Bags, np.ndarray]:
     return Bags(X, starts), y
 
 
-def spent(work: Callable[[], object], repeats: int) -> float:
-    """The least CPU seconds of a call."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 def run() -> list[dict[str, object]]:
     """Time and memory of one fit with nothing to choose."""
     bags, y = made()
@@ -47,7 +36,7 @@ def run() -> list[dict[str, object]]:
     def fit() -> None:
         NeedleClassifier(sharpness=2.0, ridge=0.1, units="common").fit(bags, y)
 
-    once, ours = spent(lambda: X @ direction, 5), spent(fit, 4)
+    once, ours = cpu_seconds(lambda: X @ direction), cpu_seconds(fit)
     tracemalloc.start()
     fit()
     extra = tracemalloc.get_traced_memory()[1] / X.nbytes

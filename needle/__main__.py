@@ -68,12 +68,18 @@ def _numbers(one: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; bad input ends with its error and exit code 2."""
+    from .kit.records import ConvergenceError
+
     given = parser().parse_args(arguments)
     try:
+        for name in ("html", "model", "onnx", "out"):  # before the work, not after it
+            path = getattr(given, name, None)
+            if path is not None and not path.parent.is_dir():
+                raise ValueError(f"--{name} {path}: there is no folder {path.parent}")
         return COMMANDS[given.command](given)
     except BrokenPipeError:
         return GOOD
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ConvergenceError) as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD
 

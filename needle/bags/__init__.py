@@ -2,7 +2,6 @@
 
 from .arrays import Bags as Bags
 from .arrays import as_bags as as_bags
-from .arrays import as_signs as as_signs
 from .assumptions import Assumption as Assumption
 from .assumptions import independence as independence
 from .assumptions import isotropy as isotropy
@@ -13,6 +12,7 @@ from .counting import count_needles as count_needles
 from .datasets import benchmark as benchmark
 from .datasets import digit_bags as digit_bags
 from .datasets import digits as digits
+from .labels import as_signs as as_signs
 from .leaks import shared_tokens as shared_tokens
 from .logistic import readouts as readouts
 from .messages import Messages as Messages

@@ -1,4 +1,4 @@
-"""Bags of unequal length: one flat array of tokens and where each bag ends; and labels.
+"""Bags of unequal length: one flat array of tokens and where each bag ends.
 
 A bag is a set of tokens with one label. Sums over the tokens of a bag are `reduceat` over the flat
 array, or products with weights: no bag is padded, nothing of the size of the tokens is made, and
@@ -196,6 +196,7 @@ def as_bags(X: Any, name: str = "X") -> Bags:
             "(L_i, d), an array (n, L, d) or a table (n, d)"
         )
     bags = list(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    _check_order(bags, name)
     if all(issparse(bag) for bag in bags):
         parts = [_sparse(f"{name}[{i}]", bag) for i, bag in enumerate(bags)]
         tokens = csr_array(vstack(_of_one_width(parts, name), format="csr"), dtype=float)
@@ -205,46 +206,15 @@ def as_bags(X: Any, name: str = "X") -> Bags:
     return Bags(tokens, np.concatenate([[0], np.cumsum([bag.shape[0] for bag in parts])]))
 
 
-def as_signs(labels: object, n: int, name: str = "y", least: int = 1) -> tuple[Array, Array]:
-    """Labels of any kind as −1 and +1, and the two labels; the later in order is the positive one.
-
-    >>> as_signs(["sick", "healthy", "sick"], 3)
-    (array([ 1, -1,  1]), array(['healthy', 'sick'], dtype='<U7'))
-    >>> as_signs([0, 0, 0], 3)
-    Traceback (most recent call last):
-    ...
-    ValueError: y = 0 throughout is not allowed: y must hold two labels
-    """
-    y = np.asarray(labels)
-    if y.shape != (n,):
-        raise ValueError(f"{name} of shape {y.shape} is not allowed: {name} must hold {n} labels")
-    check_known(y, name)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) == 1:
-        raise ValueError(
-            f"{name} = {classes[0]} throughout is not allowed: {name} must hold two labels"
-        )
-    if len(classes) > 2:
-        raise ValueError(
-            f"{name} with the labels {', '.join(map(str, classes[:4]))}"
-            f"{', …' * (len(classes) > 4)} is not allowed: {name} must hold two labels"
-        )
-    few = int(np.bincount(codes).min())
-    if few < least:
-        raise ValueError(
-            f"{name} with {few} of the rarer label is not allowed: {name} must hold at least "
-            f"{least} of each"
-        )
-    return np.where(codes > 0, 1, -1), classes
-
-
-def check_known(labels: Array, name: str = "y") -> None:
-    """Refuse labels of which one is missing: None, or a nan among words."""
-    lost = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
-    if lost:
-        raise ValueError(
-            f"{name}[{lost[0]}] = {labels[lost[0]]} is not allowed: a label is missing"
-        )
+def _check_order(bags: list, name: str = "X") -> None:
+    """Refuse DataFrames of other columns, or in another order: entries go by their place."""
+    orders = [list(bag.columns) for bag in bags if hasattr(bag, "columns")]
+    for i, order in enumerate(orders):
+        if order != orders[0]:
+            raise ValueError(
+                f"{name}[{i}] with other columns than {name}[0], or in another order, is not "
+                f"allowed: {order[:4]}, and not {orders[0][:4]}"
+            )
 
 
 def _one(name: str, bag: Any) -> Array:

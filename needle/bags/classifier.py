@@ -34,8 +34,9 @@ from sklearn.utils.validation import (
 
 from ..kit.checks import check_integer
 from ..kit.threads import in_one_thread
-from .arrays import Array, Bags, as_bags, check_known
+from .arrays import Array, Bags, as_bags
 from .fitting import Fit, Task
+from .labels import check_known
 from .scorer import PARTS, Scorer
 
 SHARPNESSES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)

@@ -24,9 +24,10 @@ from ..kit.checks import check_integer
 from ..kit.threads import in_one_thread
 from ..planning.answer import Plan
 from ..planning.planner import plan
-from .arrays import Array, Bags, as_bags, as_signs
+from .arrays import Array, Bags, as_bags
 from .assumptions import Assumption, independence, isotropy, tails
 from .distance import distance, folded, placement_auc, pooled_auc, training_error
+from .labels import as_signs
 from .mixing import mixture, mixture_gain
 from .permuted import crossed, labelings, neutral
 from .turn import query

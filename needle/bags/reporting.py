@@ -17,11 +17,12 @@ from tqdm.auto import tqdm
 
 from ..kit.checks import check_integer, check_is
 from ..kit.threads import in_one_thread
-from .arrays import Array, Bags, as_bags, as_signs
+from .arrays import Array, Bags, as_bags
 from .assumptions import Assumption, independence, tails
 from .chance import Needles, Signal
 from .classifier import NeedleClassifier
 from .folds import blocks, checked_groups
+from .labels import as_signs
 from .leaks import MUCH, shared_tokens
 from .measuring import RIVALS, Work
 from .nesting import FOLDS, RIDGES, SCALES, TAUS, Repetition
@@ -169,7 +170,7 @@ def _warnings(
         told.append(
             f"leak: the size of a bag alone has an AUC of {size:.2f}; ask whether it will in use"
         )
-    if signal.each["attention"] > 0.98:
+    if signal.each["attention"] > 0.98 and signal.auc["attention"] < 0.5:
         told.append(
             f"attention alone has an AUC of {signal.auc['attention']:.2f}, below what chance "
             "gives: the query points away from the positives"
@@ -209,10 +210,12 @@ def _advice(
             f"{100 * needle.error:.1f} %; find out why sizes differ, before any classifier."
         )
     if signal.pvalue > SURE:
-        sure = "" if signal.pvalue > 0.05 else " beyond doubt"
+        often, sure = "", ""
+        if signal.pvalue <= 0.05:
+            often, sure = f" once in {1 / signal.pvalue:.0f} draws", " beyond doubt"
         return (
-            f"Nothing found{sure}: permuted labels do as well as these (p = {signal.pvalue:.2f}); "
-            "get more bags, or better tokens, before any classifier."
+            f"Nothing found{sure}: permuted labels do as well as these{often} "
+            f"(p = {signal.pvalue:.2g}); get more bags, or better tokens, before any classifier."
         )
     if bags.sizes.max() == 1:
         return (

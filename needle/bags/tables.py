@@ -81,14 +81,16 @@ def pieces(path: str | Path, columns: Columns | None = None) -> Iterator[Table]:
 def _csv(path: Path) -> Iterator[tuple[list[str], list[list[Any]]]]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
-        header = next(reader, None)
-        if not header:
-            raise ValueError(f"{path}: row 1 must name the columns")
-        while True:
-            rows = list(islice(reader, PIECE))
-            if not rows:
-                return
-            yield header, rows
+        try:
+            header = next(reader, None)
+            if not header:
+                raise ValueError(f"{path}: row 1 must name the columns")
+            while rows := list(islice(reader, PIECE)):
+                yield header, rows
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(
+                f"{path}: near row {reader.line_num + 1}: not CSV in UTF-8 ({error})"
+            ) from error
 
 
 def _parquet(path: Path) -> Iterator[tuple[list[str], list[list[Any]]]]:
@@ -98,10 +100,13 @@ def _parquet(path: Path) -> Iterator[tuple[list[str], list[list[Any]]]]:
         raise ValueError(
             f"{path}: Parquet needs the package pyarrow (pip install pyarrow); or save as .csv"
         ) from error
-    file = ParquetFile(path)
-    for batch in file.iter_batches(batch_size=PIECE):
-        names = [str(name) for name in batch.schema.names]
-        yield names, [list(row) for row in zip(*batch.to_pydict().values(), strict=True)]
+    try:
+        file = ParquetFile(path)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path}: not a Parquet file ({error})") from error
+    kept = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+    for batch in file.iter_batches(batch_size=PIECE, columns=kept):  # not the row names of pandas
+        yield kept, [list(row) for row in zip(*batch.to_pydict().values(), strict=True)]
 
 
 def _npz(path: Path) -> Table:
@@ -170,7 +175,7 @@ class _Layout:
                 if not _finite(row[k]):
                     raise ValueError(
                         f"{self.path}: row {number}, column {self.header[k]!r}: {row[k]!r} is not "
-                        "a finite number"
+                        "a finite number; a column that is no feature must be named as such"
                     )
         raise ValueError(f"{self.path}: features must be finite numbers")
 

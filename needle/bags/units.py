@@ -170,11 +170,14 @@ def moments(bags: Bags, y: Array, units: str = "common", *, weight: Array | None
         mean += c @ part / total
     square = np.zeros(d)
     for part, c in _blocks(bags, count):
-        square += c @ (part - mean) ** 2 / total
+        with np.errstate(over="ignore"):
+            square += c @ (part - mean) ** 2 / total
     spread = np.ones(d)
     if units == "own":
         spread = np.sqrt(square)
         spread = np.where(spread > ROUNDING * np.abs(mean), spread, 1.0)  # 1 where all are equal
+    if not np.isfinite(square).all():
+        raise ValueError("bags are not allowed: squares of the tokens overflow; rescale the tokens")
     level = float((square / spread**2).mean())
     fourth, gram, rows = 0.0, np.zeros((d, d)) if seen >= d else None, []
     for part, c in _blocks(bags, count):

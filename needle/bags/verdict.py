@@ -98,7 +98,8 @@ class Report:
 
 
 def _setting(found: Report) -> str:
-    tokens = f"{found.L:.3g} token{'s' * (found.L != 1)}"
+    tokens = f"{found.L:,.0f}" if found.L >= 1000 else f"{found.L:.3g}"
+    tokens += f" token{'s' * (found.L != 1)}"
     return (
         f"{found.n} bags of {tokens} on average, {found.d} entries each, {found.pi:.0%} positive."
     )

@@ -165,6 +165,30 @@ def test_an_entry_that_never_varies_among_negatives_is_not_blown_up() -> None:
         assert np.abs(whitening(bags, -np.ones(40), 0.0, units).root).max() < 3
 
 
+class Frame(np.ndarray):
+    """An array with names of columns, as DataFrames have them."""
+
+    columns: list[str]
+
+    @classmethod
+    def of(cls, columns: str) -> Frame:
+        made = np.zeros((2, len(columns))).view(cls)
+        made.columns = list(columns)
+        return made
+
+
+def test_frames_with_columns_in_another_order_are_refused() -> None:
+    assert len(as_bags([Frame.of("abc"), Frame.of("abc")])) == 2
+    with pytest.raises(ValueError, match=r"X\[1\] with other columns"):
+        as_bags([Frame.of("abc"), Frame.of("acb")])
+
+
+def test_tokens_whose_squares_overflow_are_refused() -> None:
+    tokens = 1e200 * np.random.default_rng(23).normal(size=(20, 3, 4))
+    with pytest.raises(ValueError, match="rescale"):
+        NeedleClassifier(cv=2).fit(tokens, np.resize([0, 1], 20))
+
+
 def test_sparse_tokens_give_the_same_classifier() -> None:
     tokens, y = ragged(np.random.default_rng(22), n=60)
     tokens = [bag * (np.abs(bag) > 1) for bag in tokens]

@@ -308,6 +308,8 @@ def test_what_stands_in_the_way_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     assert not any("tails" in text for text in normal.warnings)
     told = report([rng.normal(size=(8 + 6 * (s > 0) + k % 3, 5)) for k, s in enumerate(y)], y)
     assert told.advice.startswith("Bag size alone tells more than the tokens: its error is 0.0 %")
+    still = report(np.zeros((20, 3, 4)), y[:20])
+    assert still.advice.startswith("Nothing found") and "points away" not in str(still)
     lone = report(rng.normal(size=(100, 1, 5)) + 1.5 * (y > 0)[:, None, None], y)
     assert lone.advice.startswith("A bag is one token here") and lone.longer == {}
 

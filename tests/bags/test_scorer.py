@@ -302,6 +302,21 @@ def test_the_command_fits_and_scores(file: Path, capsys) -> None:
     assert command.main(["report", str(file.with_name("x.parquet"))]) == 2
 
 
+def test_the_command_names_the_file_and_the_folder(file: Path, capsys) -> None:
+    for content, told in (
+        ("bag,label,größe\na,1,2\n".encode("latin-1"), "other.csv: near row 1: not CSV in UTF-8"),
+        (b'bag,label,f\na,1,"' + 140_000 * b"1", "other.csv: near row"),
+        (b"bag,label,f,who\na,1,2,Ann\n", "'Ann' is not a finite number; a column that"),
+    ):
+        other = file.with_name("other.csv")
+        other.write_bytes(content)
+        assert command.main(["report", str(other)]) == 2
+        assert told in capsys.readouterr().err
+    model = file.parent / "nowhere" / "model.npz"
+    assert command.main(["fit", str(file), "--model", str(model)]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_the_command_reports(file: Path, capsys) -> None:
     page = file.with_name("page.html")
