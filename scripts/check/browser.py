@@ -132,6 +132,7 @@ def opened(
     height: int = 900,
     theme: str = "light",
     formulas: bool = True,
+    **options: Any,
 ) -> Iterator[Any]:
     """A settled page in a fresh context, in a theme and at a width.
 
@@ -140,7 +141,7 @@ def opened(
     context = instance.new_context(
         viewport={"width": width, "height": height},
         color_scheme=theme,
-        reduced_motion="reduce",
+        **{"reduced_motion": "reduce", **options},
     )
     context.set_default_timeout(180_000)  # a guard: a machine may be busy
     context.add_init_script(f"localStorage.mode = '{theme}'; localStorage.theme = '{theme}';")

@@ -142,7 +142,8 @@ def against(result: Sweep, entry: dict, kept: Stored) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def quick() -> dict[str, Sweep]:
-    return {name: reproduce.run(entry, "quick") for name, entry in EXPERIMENTS.items()}
+    """All in this process: a pool for each would take longer to start than its trials take."""
+    return {name: reproduce.run(entry, "quick", n_jobs=1) for name, entry in EXPERIMENTS.items()}
 
 
 def test_the_quick_profile_runs_everything_within_a_minute(quick: dict[str, Sweep]) -> None:

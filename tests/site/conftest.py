@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scripts.book.build_book import HTML, toc_pages
-from scripts.check.browser import QuietHandler, launched, opened, serve
+from scripts.check.browser import WATCH, QuietHandler, launched, opened, serve
 from tests.site.looks import resize
 from tests.site.reader import SUB_PATH, Site
 from tests.site.sliders import pages
@@ -82,6 +82,7 @@ def live(site: Path, playwright: Any, tmp_path_factory: pytest.TempPathFactory) 
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/{SUB_PATH}"
         context = instance.new_context(reduced_motion="reduce")
+        context.add_init_script(WATCH)
         yield Site(address, context, server)
         context.close()
         server.shutdown()

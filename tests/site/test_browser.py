@@ -16,41 +16,71 @@ from scripts.check.browser import opened, settle
 from tests.site.conftest import CHAPTERS
 from tests.site.line import COLD, SECOND, burden
 from tests.site.looks import TEXT_CONTRAST, background, contrast
+from tests.site.test_pages import CONTRAST, violations
+
+PLAIN = pytest.mark.xdist_group("plain")
+THEME = "theme => { document.documentElement.dataset.theme = theme }"
 
 
+@pytest.fixture(scope="module")
+def plain(chromium: Any, host: str) -> Any:
+    """A chapter whose formulas are TeX, opened once for all that do not look at these."""
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", formulas=False) as page:
+        yield page
+
+
+@PLAIN
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_colors_of_the_models_stand_out(chromium: Any, host: str, theme: str) -> None:
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
-        ground = background(page)
-        for model in (
-            "vectorized",
-            "pooled",
-            "attention",
-            "message",
-            "elementwise",
-            "noise",
-            "bayes",
-        ):
-            color = page.evaluate(
-                "name => { const e = document.body.appendChild(document.createElement('i'));"
-                "e.style.color = `var(--c-${name})`; return getComputedStyle(e).color; }",
-                model,
-            )
-            ink = np.array([int(value) for value in re.findall(r"\d+", color)[:3]])
-            assert contrast(ink, ground) > TEXT_CONTRAST, model  # it is the colour of words, too
+def test_colors_of_the_models_stand_out(plain: Any, theme: str) -> None:
+    plain.evaluate(THEME, theme)
+    ground = background(plain)
+    for model in (
+        "vectorized",
+        "pooled",
+        "attention",
+        "message",
+        "elementwise",
+        "noise",
+        "bayes",
+    ):
+        color = plain.evaluate(
+            "name => { const e = document.body.appendChild(document.createElement('i'));"
+            "e.style.color = `var(--c-${name})`; const color = getComputedStyle(e).color;"
+            "e.remove(); return color; }",
+            model,
+        )
+        ink = np.array([int(value) for value in re.findall(r"\d+", color)[:3]])
+        assert contrast(ink, ground) > TEXT_CONTRAST, model  # it is the colour of words, too
 
 
+@PLAIN
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_links_stay_legible_under_the_mouse(chromium: Any, host: str, theme: str) -> None:
+def test_links_stay_legible_under_the_mouse(plain: Any, theme: str) -> None:
     ink = "e => getComputedStyle(e).color.match(/\\d+/g).slice(0, 3).map(Number)"
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
-        for kind in ("article p a.reference", "details.code > summary"):
-            place = page.locator(kind).first
-            before = place.evaluate(ink)
-            place.hover()
-            hovered = place.evaluate(ink)
-            assert hovered != before
-            assert contrast(np.array(hovered), background(page)) > TEXT_CONTRAST, kind
+    plain.evaluate(THEME, theme)
+    for kind in ("article p a.reference", "details.code > summary"):
+        plain.mouse.move(0, 0)
+        place = plain.locator(kind).first
+        before = place.evaluate(ink)
+        place.hover()
+        hovered = place.evaluate(ink)
+        assert hovered != before
+        assert contrast(np.array(hovered), background(plain)) > TEXT_CONTRAST, kind
+
+
+@PLAIN
+def test_a_word_too_pale_is_found_wherever_it_stands(plain: Any) -> None:
+    """The check of contrast looks at two words of each look, and so at each look."""
+    plain.evaluate(THEME, "light")
+    plant = """color => { const all = [...document.querySelectorAll('article section > p')];
+        const last = all.filter(e => e.checkVisibility()).at(-1);
+        last.insertAdjacentHTML('beforeend', `<b id="pale" style="color: ${color}">pale</b>`); }"""
+    plain.evaluate(plant, "#a0a0a0")
+    [[rule, count, *_]] = violations(plain, CONTRAST)
+    assert (rule, count) == ("color-contrast", 1)
+    plain.evaluate("() => document.getElementById('pale').remove()")
+    plain.evaluate(plant, "#505050")
+    assert violations(plain, CONTRAST) == []
 
 
 SEARCHES = [  # what a reader types, and the sections that answer
@@ -103,22 +133,26 @@ def test_search_says_when_there_is_nothing(chromium: Any, host: str) -> None:
         assert "Nothing" in page.locator(".search-summary").inner_text()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_focus_is_seen(chromium: Any, host: str, theme: str) -> None:
+def test_focus_is_seen(chromium: Any, host: str) -> None:
     """Every stop of the first sixty changes its outline, shadow or border when it has the focus."""
-    look = """e => [e, e.firstElementChild ?? e].map(x => getComputedStyle(x)).map(
-        s => s.outlineStyle + s.boxShadow + s.border).join()"""
-    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", theme=theme, formulas=False) as page:
-        unseen = []
+    unseen = """() => {
+        const stop = document.activeElement, found = [];
+        const look = () => [stop, stop.firstElementChild ?? stop].map(x => getComputedStyle(x)).map(
+            s => s.outlineStyle + s.boxShadow + s.border).join();
+        for (const theme of ['light', 'dark']) {
+            document.documentElement.dataset.theme = theme;
+            const focused = look();
+            stop.blur();
+            if (focused === look()) found.push(theme + ': ' + stop.outerHTML.slice(0, 90));
+            stop.focus();
+        }
+        return found; }"""
+    with opened(chromium, f"{host}/{CHAPTERS[0]}.html", formulas=False) as page:
+        found = []
         for _ in range(60):
             page.keyboard.press("Tab")
-            stop = page.evaluate_handle("() => document.activeElement").as_element()
-            focused = stop.evaluate(look)
-            stop.evaluate("e => e.blur()")
-            if focused == stop.evaluate(look):
-                unseen.append(stop.evaluate("e => e.outerHTML.slice(0, 90)"))
-            stop.evaluate("e => e.focus()")
-        assert unseen == []
+            found += page.evaluate(unseen)
+        assert found == []
 
 
 def test_a_choice_in_the_old_menu_of_mathjax_is_forgotten(chromium: Any, host: str) -> None:
@@ -142,13 +176,13 @@ PLACES = """() => [...document.querySelectorAll('article section > p')]
 AT_THE_END = "() => innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
 
 
-@pytest.mark.parametrize("target", ["how-close-to-bayes", "figure-3-9", "exercises"])
+@pytest.mark.parametrize("target", ["when-places-differ", "figure-f-4", "exercises"])
 def test_a_link_into_the_page_lands_on_its_target(chromium: Any, host: str, target: str) -> None:
     """Mathematics that comes late moves everything; the reader who waits still gets there."""
     page = chromium.new_page()
     held: list[Any] = []
     page.route("**/tex-mml-chtml.js*", lambda route: held.append(route))
-    page.goto(f"{host}/chapters/03_separation.html#{target}", wait_until="commit")
+    page.goto(f"{host}/chapters/F_places.html#{target}", wait_until="commit")
     page.wait_for_selector("footer", state="attached")
     before = page.evaluate(PLACES)
     held[0].continue_()
@@ -162,7 +196,7 @@ def test_a_link_into_the_page_lands_on_its_target(chromium: Any, host: str, targ
 
 def test_who_has_moved_is_not_sent_back(chromium: Any, host: str) -> None:
     page = chromium.new_page()
-    page.goto(f"{host}/chapters/03_separation.html#exercises", wait_until="commit")
+    page.goto(f"{host}/chapters/F_places.html#exercises", wait_until="commit")
     page.wait_for_function("() => scrollY > 0")
     page.mouse.wheel(0, -1_000_000)
     page.wait_for_function("() => scrollY === 0")
@@ -230,17 +264,18 @@ def test_a_drawer_closes_behind_a_choice(chromium: Any, host: str, side: str) ->
         assert not page.evaluate(drawer)
 
 
-def test_plates_stand_side_by_side_or_below_each_other(chromium: Any, host: str) -> None:
+@PLAIN
+def test_plates_stand_side_by_side_or_below_each_other(plain: Any) -> None:
     """Two plates that can be read side by side share a row; on a telephone each has its own."""
     plate = '<div class="plate" style="--pixels: 700px"><img width="700" height="400"></div>'
     markup = f'<figure class="book-figure"><div class="plates">{plate}{plate}</div></figure>'
+    plain.evaluate(
+        "html => document.querySelector('article').insertAdjacentHTML('afterbegin', html)", markup
+    )
     for width, rows in ((1280, 1), (380, 2)):
-        with opened(chromium, f"{host}/{CHAPTERS[0]}.html", width=width, formulas=False) as page:
-            tops = page.evaluate(
-                "html => { const a = document.querySelector('article');"
-                "a.insertAdjacentHTML('afterbegin', html);"
-                "return [...a.querySelectorAll('.plates > .plate')].slice(0, 2)"
-                ".map(p => Math.round(p.getBoundingClientRect().top)) }",
-                markup,
-            )
-            assert len(set(tops)) == rows
+        plain.set_viewport_size({"width": width, "height": 900})
+        tops = plain.evaluate(
+            "() => [...document.querySelectorAll('article .plates > .plate')].slice(0, 2)"
+            ".map(p => Math.round(p.getBoundingClientRect().top))"
+        )
+        assert len(set(tops)) == rows

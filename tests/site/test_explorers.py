@@ -174,25 +174,22 @@ def test_the_rounds_are_played_and_not_to_those_who_want_no_motion(
         return len(curves(page, "phase")["rounds from nothing"])
 
     for motion in ("no-preference", "reduce"):
-        context = chromium.new_context(reduced_motion=motion)
-        page = context.new_page()
-        page.goto(f"{host}/{place['phase']}.html")
-        page.wait_for_selector('[data-explorer="phase"][data-ready]')
-        whole = corners(page)
-        play = page.locator('[data-explorer="phase"] .explorer-foot button').first
-        play.click()
-        if motion == "reduce":
-            assert play.inner_text() == "Play the rounds" and corners(page) == whole
-        else:
-            drawn = "document.querySelector('[data-explorer=phase] [data-curve^=rounds]')"
-            drawn += ".getAttribute('d').split('L').length"
-            page.wait_for_function(f"() => {drawn} < 20")
-            assert play.inner_text() == "Stop"
-            early = page.evaluate(f"() => {drawn}")
-            page.wait_for_function(f"early => {drawn} > early", arg=early)
-            assert corners(page) < whole
-            page.get_by_role("button", name="Stop").click()
-        context.close()
+        address = f"{host}/{place['phase']}.html"
+        with opened(chromium, address, formulas=False, reduced_motion=motion) as page:
+            whole = corners(page)
+            play = page.locator('[data-explorer="phase"] .explorer-foot button').first
+            play.click()
+            if motion == "reduce":
+                assert play.inner_text() == "Play the rounds" and corners(page) == whole
+            else:
+                drawn = "document.querySelector('[data-explorer=phase] [data-curve^=rounds]')"
+                drawn += ".getAttribute('d').split('L').length"
+                page.wait_for_function(f"() => {drawn} < 20")
+                assert play.inner_text() == "Stop"
+                early = page.evaluate(f"() => {drawn}")
+                page.wait_for_function(f"early => {drawn} > early", arg=early)
+                assert corners(page) < whole
+                page.get_by_role("button", name="Stop").click()
 
 
 def test_mouse_keyboard_and_touch_move_the_curves(
@@ -218,19 +215,14 @@ def test_mouse_keyboard_and_touch_move_the_curves(
         assert int(sharpness.input_value()) > 20
         check_needle(page)
         assert page.failures == page.complaints == []
-    context = chromium.new_context(
-        has_touch=True, is_mobile=True, viewport={"width": 380, "height": 800}
-    )
-    page = context.new_page()
-    page.goto(f"{host}/{place['needle']}.html")
-    page.wait_for_selector('[data-explorer="needle"][data-ready]')
-    tokens = knob(page, "needle", "L")
-    tokens.scroll_into_view_if_needed()
-    before, box = tokens.input_value(), tokens.bounding_box()
-    page.touchscreen.tap(box["x"] + box["width"] * 0.9, box["y"] + box["height"] / 2)
-    assert int(tokens.input_value()) > int(before)
-    check_needle(page)
-    context.close()
+    phone = {"width": 380, "height": 800, "has_touch": True, "is_mobile": True}
+    with opened(chromium, f"{host}/{place['needle']}.html", **phone, formulas=False) as page:
+        tokens = knob(page, "needle", "L")
+        tokens.scroll_into_view_if_needed()
+        before, box = tokens.input_value(), tokens.bounding_box()
+        page.touchscreen.tap(box["x"] + box["width"] * 0.9, box["y"] + box["height"] / 2)
+        assert int(tokens.input_value()) > int(before)
+        check_needle(page)
 
 
 def test_an_address_keeps_a_view_and_reset_forgets_it(chromium: Any, played: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from scripts.book.run_notebooks import ROOT
-from scripts.check.browser import opened, settle
+from scripts.check.browser import opened
 from tests.site.conftest import CHAPTERS
 from tests.site.test_pages import WCAG, violations
 
@@ -115,17 +115,14 @@ def test_a_card_shows_for_the_mouse_the_keyboard_and_a_finger(chromium: Any, hos
         with page.expect_navigation():
             second.click()
         assert page.url.endswith(f"glossary.html#{key}")
-    context = chromium.new_context(viewport={"width": 380, "height": 800}, has_touch=True)
-    page = context.new_page()
-    page.goto(f"{host}/{CHAPTERS[2]}.html")
-    settle(page)
-    link = page.locator("a.term").first
-    link.tap()
-    cards = page.locator(".card-of-term:popover-open")
-    assert cards.count() == 1
-    box = cards.bounding_box()
-    assert 0 <= box["x"] <= box["x"] + box["width"] <= 380
-    with page.expect_navigation():
+    phone = {"width": 380, "height": 800, "has_touch": True}
+    with opened(chromium, f"{host}/{CHAPTERS[2]}.html", **phone, formulas=False) as page:
+        link = page.locator("a.term").first
         link.tap()
-    assert "glossary.html#term-" in page.url
-    context.close()
+        cards = page.locator(".card-of-term:popover-open")
+        assert cards.count() == 1
+        box = cards.bounding_box()
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 380
+        with page.expect_navigation():
+            link.tap()
+        assert "glossary.html#term-" in page.url

@@ -18,6 +18,7 @@ from scripts.check.browser import opened
 from utils.explorers import placeholder, specification
 from utils.explorers.numbers import BEYOND, BUDGET
 
+pytestmark = pytest.mark.xdist_group("own numbers")
 PAGE = "your_numbers"
 COMPUTE = """async (settings) => {
     const base = new URL('/_static/explorers/', location.href);
@@ -33,9 +34,15 @@ def told(p: dict[str, Any]) -> Any:
     return (p["n"] / p["d"] >= BUDGET[0]) & (p["n"] / p["d"] <= BUDGET[1])
 
 
-def computed(chromium: Any, host: str, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+@pytest.fixture(scope="module")
+def page(chromium: Any, host: str) -> Any:
+    """The page, opened once for all tests."""
     with opened(chromium, f"{host}/{PAGE}.html") as page:
-        return page.evaluate(COMPUTE, settings)
+        yield page
+
+
+def computed(page: Any, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return page.evaluate(COMPUTE, settings)
 
 
 def test_the_page_holds_the_place_of_its_figure() -> None:
@@ -43,13 +50,13 @@ def test_the_page_holds_the_place_of_its_figure() -> None:
     assert placeholder("numbers", {}) in source
 
 
-def test_formulas_are_those_of_python_at_a_thousand_settings(chromium: Any, host: str) -> None:
+def test_formulas_are_those_of_python_at_a_thousand_settings(page: Any) -> None:
     rng = np.random.default_rng(0)
     sliders = specification("numbers")["sliders"]
     settings = [
         {s["name"]: s["stops"][rng.integers(len(s["stops"]))] for s in sliders} for _ in range(1000)
     ]
-    for where, shown in zip(settings, computed(chromium, host, settings), strict=True):
+    for where, shown in zip(settings, computed(page, settings), strict=True):
         model = SparseTokens(where["L"], where["R"], where["theta"], where["pi"])
         cos = calibrated_cosine(model, where["n"] / where["d"])
         assert shown["cosine"] == pytest.approx(cos, rel=1e-9)
@@ -60,7 +67,7 @@ def test_formulas_are_those_of_python_at_a_thousand_settings(chromium: Any, host
             assert shown["capacity"]["pooled"] == pytest.approx(capacity, rel=1e-5)
 
 
-def test_the_browser_reads_what_python_reads(chromium: Any, host: str) -> None:
+def test_the_browser_reads_what_python_reads(page: Any) -> None:
     """At all stored plans: errors of averaging and of two steps, at their strengths and nearby.
 
     Where a surface dips below the best learner the page shows that one's error instead.
@@ -76,7 +83,7 @@ def test_the_browser_reads_what_python_reads(chromium: Any, host: str) -> None:
             {name: float(where[name][k]) for name in (*names, "theta")}
             for k in np.flatnonzero(inside)
         ]
-        found = computed(chromium, host, settings)
+        found = computed(page, settings)
         read = surfaces.read(where, surfaces.steps())
         for learner in ("pooled", "split", "twice"):
             errors = [values["here"][learner] for values in found]
@@ -89,13 +96,13 @@ def test_the_browser_reads_what_python_reads(chromium: Any, host: str) -> None:
     assert shown == pytest.approx(wanted, rel=2e-3, abs=1e-7)
 
 
-def test_the_best_learner_and_the_choice_are_those_of_the_plans(chromium: Any, host: str) -> None:
+def test_the_best_learner_and_the_choice_are_those_of_the_plans(page: Any) -> None:
     """The best from tables alone: nine of ten to an eighth of an error, all to 0.005. The choice,
     at the plans that the surfaces were made from."""
     p = {name: values[told(surfaces.plans())] for name, values in surfaces.plans().items()}
     names = ("L", "R", "pi", "d", "n", "theta")
     settings = [{name: float(p[name][k]) for name in names} for k in range(len(p["theta"]))]
-    found = computed(chromium, host, settings)
+    found = computed(page, settings)
     best = np.array([values["here"]["best"] for values in found])
     seen = p["best"] > 1e-4
     gaps = np.abs(best[seen] / p["best"][seen] - 1)
@@ -109,13 +116,13 @@ def test_the_best_learner_and_the_choice_are_those_of_the_plans(chromium: Any, h
 USUAL = [(100, 5.0, 8.0), (50, 4.0, 2.0), (200, 7.0, 4.0), (1000, 8.0, 3.0)]  # L, θ, n/d
 
 
-def test_usual_questions_get_the_answers_of_plan(chromium: Any, host: str) -> None:
+def test_usual_questions_get_the_answers_of_plan(page: Any) -> None:
     """One needle in half of the bags: errors of `plan` to a sixth, and none below the best's."""
     settings = [
         {"L": L, "R": 1, "theta": theta, "pi": 0.5, "d": 1000, "n": round(1000 * alpha)}
         for L, theta, alpha in USUAL
     ]
-    for where, shown in zip(settings, computed(chromium, host, settings), strict=True):
+    for where, shown in zip(settings, computed(page, settings), strict=True):
         [row] = plan(**where | {"theta": (where["theta"],)}).rows
         found = shown["here"]
         known = {"split": row.attention, "twice": row.twice}
@@ -123,12 +130,12 @@ def test_usual_questions_get_the_answers_of_plan(chromium: Any, host: str) -> No
         assert found["steps"] >= found["best"]
 
 
-def test_nothing_is_told_of_bags_without_tables(chromium: Any, host: str) -> None:
+def test_nothing_is_told_of_bags_without_tables(page: Any) -> None:
     """And at random settings no error of two steps lies below that of the best learner."""
     ten = {"L": 10, "R": 1, "theta": 5.0, "pi": 0.5, "d": 1000, "n": 1000}
     rng, sliders = np.random.default_rng(2), specification("numbers")["sliders"]
     others = [{s["name"]: rng.choice(s["stops"]).item() for s in sliders} for _ in range(600)]
-    nothing, *found = computed(chromium, host, [ten, *others])
+    nothing, *found = computed(page, [ten, *others])
     assert set(nothing["here"].values()) == {None}
     assert "10 tokens with 1 needles" in nothing["advice"]
     seen = [v["here"] for v in found if v["here"]["steps"] is not None and "hard" not in str(v)]
@@ -144,17 +151,16 @@ def test_plans_that_were_left_out_are_as_near_as_the_figure_says() -> None:
     assert "of attention" in surfaces.how()
 
 
-def test_a_sentence_of_advice_follows_the_sliders(chromium: Any, host: str) -> None:
-    with opened(chromium, f"{host}/{PAGE}.html") as page:
-        inside = page.locator('[data-explorer="numbers"]')
-        assert inside.locator("svg").count() == 2
-        sentence, status = inside.locator(".explorer-sentence"), inside.locator(".explorer-status")
-        assert "Use attention" in sentence.inner_text()
-        assert "exact" in status.inner_text() and "left out" in status.inner_text()
-        inside.locator('input[name="theta"]').press("Home")
-        assert "far below" in sentence.inner_text()
-        page.get_by_role("button", name="Reset").click()
-        inside.locator('input[name="n"]').press("End")
-        inside.locator('input[name="d"]').press("Home")
-        assert "No plan is stored for 5000 bags per dimension" in sentence.inner_text()
-        assert page.failures == page.complaints == []
+def test_a_sentence_of_advice_follows_the_sliders(page: Any) -> None:
+    inside = page.locator('[data-explorer="numbers"]')
+    assert inside.locator("svg").count() == 2
+    sentence, status = inside.locator(".explorer-sentence"), inside.locator(".explorer-status")
+    assert "Use attention" in sentence.inner_text()
+    assert "exact" in status.inner_text() and "left out" in status.inner_text()
+    inside.locator('input[name="theta"]').press("Home")
+    assert "far below" in sentence.inner_text()
+    page.get_by_role("button", name="Reset").click()
+    inside.locator('input[name="n"]').press("End")
+    inside.locator('input[name="d"]').press("Home")
+    assert "No plan is stored for 5000 bags per dimension" in sentence.inner_text()
+    assert page.failures == page.complaints == []

@@ -60,11 +60,31 @@ SPARE = """() => {
         if ((seen[word.className] = (seen[word.className] ?? 0) + 1) > 2)
             word.replaceWith(...word.childNodes);
 }"""
-AXE = """rules => axe.run(WHERE, {runOnly: rules, resultTypes: ['violations']}).then(
-    found => found.violations.map(v => [v.id, v.nodes.length, ...v.nodes.slice(0, 3).map(
-    n => n.target.join(' ') + ': ' + n.failureSummary)]))"""
+AXE = """async rules => {
+    const where = WHERE, root = typeof where === 'string' ? document.querySelector(where) : where;
+    const told = { resultTypes: ['violations'] }, bare = { 'color-contrast': { enabled: false } };
+    const grounds = element => {
+        const found = [];
+        for (let e = element; e; e = e.parentElement) {
+            const { backgroundColor, backgroundImage, opacity } = getComputedStyle(e);
+            found.push(backgroundColor + backgroundImage + opacity);
+        }
+        return found.filter(ground => ground !== 'rgba(0, 0, 0, 0)none1').join();
+    };
+    const says = e => e.checkVisibility({ visibilityProperty: true }) &&
+        [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    const seen = {}, looks = [...root.querySelectorAll('*')].filter(says).filter(e => {
+        const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e);
+        const look = [color, fontSize, fontWeight, textShadow, grounds(e)].join();
+        return (seen[look] = (seen[look] ?? 0) + 1) <= 2;
+    });
+    const all = rules.length ? (await axe.run(where, { ...told, runOnly: rules, rules: bare }))
+        .violations : [];
+    const pale = await axe.run({ include: looks }, { ...told, runOnly: ['color-contrast'] });
+    return [...all, ...pale.violations].map(v => [v.id, v.nodes.length, ...v.nodes.slice(0, 3).map(
+        n => n.target.join(' ') + ': ' + n.failureSummary)]); }"""
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-CONTRAST = {"type": "rule", "values": ["color-contrast"]}
+CONTRAST: list[str] = []  # which comes with all rules
 STOPS = """[...document.querySelectorAll(
     'a[href], button, input, select, summary, textarea, [tabindex]')].filter(
     e => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({visibilityProperty: true}))"""
@@ -126,7 +146,8 @@ def violations(page: Any, rules: Any, where: str = "document") -> list[Any]:
     """What axe-core finds on a page or in a part of it, stripped of what it would count again.
 
     That is the inside of formulas, which is MathJax's, and of figures, which have tests of their
-    own, rows of a table beyond four, and words of code beyond two of each colour.
+    own, rows of a table beyond four, and words of code beyond two of each colour. The contrast is
+    that of two words of each look, by their colour, size, weight and all grounds below them.
     The page is looked at from its top, where its header covers nothing, with the mouse away.
     """
     page.mouse.move(0, 0)

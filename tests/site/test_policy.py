@@ -8,10 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from scripts.book import live_assets
-from scripts.check.browser import opened
+from scripts.check.browser import opened, settle
 
 TAG = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 
@@ -33,47 +30,37 @@ def test_every_page_has_one_policy_that_names_its_own_scripts(site: Path) -> Non
 
 
 def test_the_page_for_what_is_not_there_keeps_its_policy(chromium: Any, host: str) -> None:
-    """Every other page is asked for this where it is open, in test_pages."""
+    """Every other page is asked where it is open: in test_pages, and as it runs in test_live."""
     with opened(chromium, f"{host}/404.html") as page:
         assert page.evaluate("window.broken ?? []") == []
 
 
-@pytest.mark.live
-@pytest.mark.skipif(not live_assets.WANTED, reason="LIVE=0 leaves Python out of the pages")
-def test_python_in_the_page_keeps_the_policy(chromium: Any, host: str) -> None:
-    with opened(chromium, f"{host}/chapters/01_model.html", formulas=False) as page:
-        page.locator("[data-live=start]").click()
-        page.set_default_timeout(300_000)
-        said = page.evaluate("window.book.python('import scipy.special as s; print(s.ndtr(0))')")
-        assert said.strip() == "0.5"
-        assert page.evaluate("window.broken ?? []") == page.complaints == []
+FOREIGN = [
+    "<img src='https://example.org/a.png'>",
+    "<script src='https://example.org/a.js'></script>",
+    "<script>window.foreign = 1</script>",
+    "<button onclick='window.foreign = 1'></button>",
+    "<iframe src='https://example.org'></iframe>",
+]
 
 
-@pytest.mark.parametrize(
-    "tag",
-    [
-        "<img src='https://example.org/a.png'>",
-        "<script src='https://example.org/a.js'></script>",
-        "<script>window.foreign = 1</script>",
-        "<button onclick='window.foreign = 1'></button>",
-        "<iframe src='https://example.org'></iframe>",
-    ],
-)
-def test_what_is_foreign_does_not_run(chromium: Any, host: str, tag: str) -> None:
+def test_what_is_foreign_does_not_run(chromium: Any, host: str) -> None:
     with opened(chromium, f"{host}/references.html") as page:
-        page.evaluate(
-            "html => { const range = document.createRange();"
-            " document.body.append(range.createContextualFragment(html));"
-            " document.querySelector('body > button')?.click(); }",
-            tag,
-        )
-        page.wait_for_function("() => window.broken?.length")
-        assert page.evaluate("window.foreign") is None
+        for tag in FOREIGN:
+            page.evaluate(
+                "html => { window.broken = []; const range = document.createRange();"
+                " document.body.append(range.createContextualFragment(html));"
+                " document.querySelector('body > button')?.click(); }",
+                tag,
+            )
+            page.wait_for_function("() => window.broken.length")
+            assert page.evaluate("window.foreign") is None
 
 
-@pytest.mark.parametrize("fragment", ["%E0", "%", "no-such-place", "%F0%9F%8D%8B"])
-def test_a_fragment_that_names_nothing_stops_nothing(
-    chromium: Any, host: str, fragment: str
-) -> None:
-    with opened(chromium, f"{host}/chapters/01_model.html#{fragment}", formulas=False) as page:
-        assert page.complaints == []
+def test_a_fragment_that_names_nothing_stops_nothing(chromium: Any, host: str) -> None:
+    with opened(chromium, f"{host}/chapters/01_model.html", formulas=False) as page:
+        for fragment in ("%E0", "%", "no-such-place", "%F0%9F%8D%8B"):
+            page.goto(f"{host}/404.html")
+            page.goto(f"{host}/chapters/01_model.html#{fragment}")
+            settle(page)
+            assert page.complaints == [], fragment
