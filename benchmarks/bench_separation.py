@@ -8,7 +8,8 @@ from scipy.special import softmax
 from benchmarks.clock import seconds
 from needle.data.noise import sample_noise
 from needle.data.tokens import SparseTokens
-from needle.oracle.separation import critical_theta, oracle_error
+from needle.oracle.limit import critical_theta
+from needle.oracle.separation import oracle_error
 
 
 def attention_error(L: int, trials: int, method: str) -> float:

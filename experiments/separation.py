@@ -10,8 +10,10 @@ import numpy as np
 from needle.data.noise import sample_noise
 from needle.data.tokens import SparseTokens
 from needle.oracle import detection
+from needle.oracle.limit import critical_theta
+from needle.oracle.required import required_theta
 from needle.oracle.rules import largest_token
-from needle.oracle.separation import critical_theta, oracle_error, required_theta
+from needle.oracle.separation import oracle_error
 from needle.oracle.soft import ROUGH, Softmax
 from utils.explorers.exponents import LENGTH, SHARPNESS, STRENGTHS, count, share
 

@@ -51,15 +51,11 @@ from needle.oracle.hops import (
     two_hop_error,
 )
 from needle.oracle.keys import queries_error, sample_values, span_cosine2, value_cosine
+from needle.oracle.limit import critical_theta, predict_error
 from needle.oracle.longest import longest_token_error
 from needle.oracle.recurrence import gated_weights, recurrence_error, softmax_gates
-from needle.oracle.separation import (
-    critical_theta,
-    needle_weight,
-    oracle_error,
-    predict_error,
-    required_theta,
-)
+from needle.oracle.required import required_theta
+from needle.oracle.separation import needle_weight, oracle_error
 from needle.readout.capacity import (
     predict_capacity,
     predict_capacity_width,
@@ -387,7 +383,14 @@ INNER = {
     *(
         "bayes_risk",
         "soft_risk",
-        "short_risk",
+        "log_integral",
+        "log1p",
+        "mean_exp",
+        "log_ratio",
+        "soft_average",
+        "check_noise",
+        "sampled_error",
+        "drawn_error",
         "excess_risk",
         "log_symmetric",
         "log_mean_verdict",

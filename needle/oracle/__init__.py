@@ -27,6 +27,7 @@ from .longest import longest_token_error as longest_token_error
 from .recurrence import gated_weights as gated_weights
 from .recurrence import recurrence_error as recurrence_error
 from .recurrence import softmax_gates as softmax_gates
+from .required import required_theta as required_theta
 from .rules import OracleError as OracleError
 from .rules import averaged as averaged
 from .rules import best_threshold as best_threshold
@@ -38,4 +39,3 @@ from .rules import standard_error as standard_error
 from .rules import two_gaussians as two_gaussians
 from .separation import needle_weight as needle_weight
 from .separation import oracle_error as oracle_error
-from .separation import required_theta as required_theta

@@ -17,20 +17,22 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, wrightomega
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, ndtr, wrightomega
 
+from .cells import Law, log1p, mean_exp
+from .panels import log_integral
 from .straws import LOG_ROOT_2PI, log_between
 
 Array = np.ndarray
 SMALL, ORDER, LINEAR = 0.05, 7, 3.0  # |zy| of a series of six terms; and with its mean taken out
 WINS, FAR = 4.5, 12.0  # spreads that are hardly ever made up, and never
-SHARP = 60.0  # spreads of a pull that is as good as fixed, and is blurred to this
-MANY = 1e14  # straws that are a Poisson crowd
+FAINT = 1e-3  # of what a token just below t takes away: a lesser pull is as good as this one
+APART = 8.0  # widths of a blur that must lie between straws' pull and 0
+FEW, MANY = 100, 1e13  # straws that are a law each, like needles; that are a Poisson crowd
 STEP = 0.02  # of the grid of heights
 FARTHEST = 100.0  # log of a pull that is told from others
 NEVER = 40.0  # standard deviations that are worth e^-800, which is nothing
-_X, _W = np.polynomial.legendre.leggauss(16)
 
 
 class Verdict:
@@ -54,14 +56,18 @@ class Verdict:
         spread = self._log_spread(np.arange(low, wall, self.step) + self.step / 2)
         self.unit = max(spread, least)
         usual = float(self._mean(np.array([wall]))[0])
-        pull = max(-usual, 1e-300)
-        self.pull, noise = pull, FAR * math.exp(spread - self.unit)
-        self.blur = (pull / SHARP) ** 2 if pull > SHARP / FAR * noise else 0.0
-        self.spread = max(math.hypot(noise / FAR, math.sqrt(self.blur)), 1e-300)
+        noise = FAR * math.exp(spread - self.unit)
+        faint = self.n > 0 and abs(usual) + noise < FAINT
+        pull = FAINT if faint else max(-usual, 1e-300)
+        self.pull, self.spread = pull, max(noise / FAR, 1e-300)
+        calm = pull > APART * self.spread  # straws pull evenly: Y is far from 0 where they do
+        self.apart = (pull / APART if calm else self.spread / 50) if self.n else 0.1
+        self.drift = -usual - FAINT if faint else 0.0
         with np.errstate(over="ignore"):
             typical = float(self._y(np.array([theta]))[0]) if R else 0.0
         self.usually_yes = R * typical + usual > 0
-        level = pull + WINS / FAR * noise + 2 * R * math.exp(least - self.unit)
+        level = pull + WINS * max(noise / FAR, pull / APART)
+        level += 2 * R * math.exp(least - self.unit)
         self.edge = self._height(level)
         near, far = self._height(max(pull - noise, 1e-300)), self._height(pull + noise)
         self.alone = not R and self.edge > wall + 0.5 and self.edge * (far - near) < 0.3
@@ -70,17 +76,41 @@ class Verdict:
         top = max(wall, self.t) + min(9.0, 60 / tau)
         top = min(max(top, (self.unit + FARTHEST) / tau), wall + NEVER)
         feet = np.arange(low, top, self.step)
+        self.fine = np.array([])
         if pull > 2 * noise and not self.alone:  # fine where a token just balances the others
-            fine = np.linspace(near, far, 49)
-            feet = np.sort(np.append(feet, fine[fine < top]))
-        inside = feet[feet < self.edge]
+            self.fine = np.linspace(near, far, 49)
+            feet = np.append(feet, self.fine[self.fine < top])
+        self.split = self._split(theta)
+        self.parting = self._height(self.split) if 0 < self.split < math.inf else self.t
+        feet = np.unique(np.append(feet, max(low, min(self.parting, top))))
+        inside = np.append(min(low, self.edge - 1.0), feet[feet < self.edge])
+        inside = np.unique(inside)
         self._set_straws(np.append(inside, min(inside[-1] + self.step, self.edge)))
         told = self.alone or self.edge < top
         self.log_tail = self.log_n + float(log_ndtr(-self.edge)) if told else -math.inf
         self.tail = math.exp(min(self.log_tail, 600.0))
-        self.log_lone, self.log_none = self.log_tail, -self.tail
+        self.log_lone = self.log_tail
+        self.log_none = self.n * float(log_ndtr(self.edge)) if self.n < 1e6 else -self.tail
+        self.crowd = self.n > FEW
+        self.laws = [self._law(theta, R)] if R else []
         if R:
-            self._set_needles(theta)
+            self.log_none += R * float(log_ndtr(self.edge - theta))
+            lone = math.log(R) + float(log_ndtr(theta - self.edge))
+            self.log_lone = float(np.logaddexp(self.log_lone, lone))
+        if 0 < self.n <= FEW:
+            self.laws.append(self._law(0.0, self.n))
+
+    def _split(self, theta: float) -> float:
+        """y of a token that is rare and counts by itself: 0 where tokens above t are rare, and
+        inf where rare ones are nothing special."""
+
+        def above(h: float) -> float:
+            return self.n * float(ndtr(-h)) + self.R * float(ndtr(theta - h))
+
+        if above(self.t) < 3:
+            return 0.0
+        rare = self.pull > APART * self.spread and above(self._height(self.pull / 2)) < 0.5
+        return self.pull / 2 if rare else math.inf
 
     def _log_spread(self, h: Array) -> float:
         log_y2 = 2 * (np.log(np.abs(h - self.t) + 1e-9) + self.tau * h)
@@ -108,8 +138,13 @@ class Verdict:
         )
         middle, width = (feet[1:] + feet[:-1]) / 2, np.diff(feet)
         self.w = np.exp(np.minimum(self.log_n + log_between(feet[:-1], feet[1:]), 690.0))
-        self.y = np.divide(moved, self.w, out=self._y(middle), where=self.w > 1e-280)
+        self.y = np.divide(
+            moved, self.w, out=self._mean_y(middle, width, 0.0), where=self.w > 1e-280
+        )
+        far = (np.abs(self._slope(middle)) + np.abs(self._bend(middle)) * width) * width
+        self.y = np.clip(self.y, self._y(middle) - far, self._y(middle) + far)  # but for rounding
         self.half = self._slope(middle) * width / 2
+        self.tall = int((middle > self.parting).sum()) if self.split < math.inf else 0
         self.size = np.maximum.accumulate(np.abs(self.y))
         spread = self.half**2 / 3  # of y inside a cell
         powers = [self.w * (self.y**2 + spread), self.w * (self.y**3 + 3 * self.y * spread)]
@@ -119,20 +154,18 @@ class Verdict:
             for k, power in enumerate(powers, 2)
         ]
 
-    def _set_needles(self, theta: float) -> None:
-        """Cells of a needle's height; below them its y is nothing."""
+    def _law(self, theta: float, count: float) -> Law:
+        """Of `count` tokens N(θ, 1) each: cells of its height below the edge."""
         high = min(self.edge, theta + 10)
         low = max(min(theta, self.t) - 13, theta - NEVER, self.t - 45 / self.tau)
         low = min(low, high - 1e-6)
         feet = np.linspace(low, high, math.ceil((high - low) / self.step) + 1)
-        middle = (feet[1:] + feet[:-1]) / 2
-        self.log_low = float(log_ndtr(low - theta))
-        self.log_p = log_between(feet[:-1] - theta, feet[1:] - theta)
-        self.needle_y = self._y(middle)
-        self.needle_half = self._slope(middle) * np.diff(feet) / 2
-        self.log_none += self.R * float(log_ndtr(self.edge - theta))
-        lone = math.log(self.R) + float(log_ndtr(theta - self.edge))
-        self.log_lone = float(np.logaddexp(self.log_lone, lone))
+        more = np.append(self.fine, self.parting)
+        feet = np.unique(np.append(feet, more[(low < more) & (more < high)]))
+        middle, width = (feet[1:] + feet[:-1]) / 2, np.diff(feet)
+        y, half = self._mean_y(middle, width, theta), self._slope(middle) * width / 2
+        log_p = log_between(feet[:-1] - theta, feet[1:] - theta)
+        return Law(count, log_p, y, half, float(log_ndtr(low - theta)), self.split)
 
     def _height(self, y: float) -> float:
         """The height of a token that adds y > 0."""
@@ -146,118 +179,106 @@ class Verdict:
         tilted = np.exp(np.minimum(self.tau * h - self.unit, 600.0))
         return np.asarray((1 + self.tau * (h - self.t)) * tilted)
 
+    def _bend(self, h: Array) -> Array:
+        tilted = np.exp(np.minimum(self.tau * h - self.unit, 600.0))
+        return np.asarray(self.tau * (2 + self.tau * (h - self.t)) * tilted)
+
+    def _mean_y(self, h: Array, width: Array, center: float) -> Array:
+        """Of heights N(center, 1) in a narrow cell around h."""
+        return self._y(h) + width**2 / 24 * (self._bend(h) + 2 * (center - h) * self._slope(h))
+
     def _cells(self, size: float) -> tuple[int, int]:
         """From where on |zy| is not small, and from where on it is large."""
         i, j = np.searchsorted(self.size * size, (SMALL, LINEAR))
-        return int(i), int(j)
+        rare = len(self.y) - self.tall
+        return min(int(i), rare), min(int(j), rare)
 
-    def log_mean_exp(self, z: Array) -> Array:
-        """K(z) for complex z (k,) of like size, no token above the edge."""
+    def log_mean_exp(self, z: Array) -> tuple[Array, Array]:
+        """log E e^{zY} for complex z (k,) of like size: bags without a rare token; and what
+        rare tokens below the edge add to it."""
+        K, D = self.drift * z, 0 * z
+        for law in self.laws:
+            whole, won = law.log_mean_exp(z)
+            K, D = K + whole, D + won
+        if not self.crowd:
+            return K, D
         i, j = self._cells(float(np.abs(z).max()))
         X, power = z * self.means[j] - self.tail, z
         for moment in self.moments:
             power = power * z
             X = X + power * moment[i]
         x = z[:, None] * self.y[i:]
-        e = _mean_exp(x, z[:, None] * self.half[i:]) - 1
-        e[:, : j - i] -= x[:, : j - i]
-        X = X + e @ self.w[i:]
-        found = self.n * np.log1p(X / self.n) if 0 < self.n < MANY else X
-        if not self.n:
-            found = 0 * z
-        found = found + self.blur * z * z / 2
-        if self.R:
-            v = self.log_p + z[:, None] * self.needle_y
-            top = max(float(v.real.max()), self.log_low)
-            e = _mean_exp(v - top, z[:, None] * self.needle_half)
-            each = e.sum(axis=1) + math.exp(self.log_low - top)
-            found = found + self.R * (top + np.log(each))
-        return np.asarray(found)
+        e, k = mean_exp(x, z[:, None] * self.half[i:]), len(self.y) - self.tall
+        tall = e[:, k - i :] @ self.w[k:]
+        e, x = e[:, : k - i] - 1, x[:, : j - i]
+        e[:, : j - i] -= x
+        X = X + e @ self.w[i:k] - float(self.w[k:].sum())
+        if self.n >= MANY:
+            return K + X, D + tall
+        return K + self.n * log1p(X / self.n), D + self.n * log1p(tall / (self.n + X))
 
-    def slope(self, s: float) -> float:
-        """K'(s) for real s."""
-        i, j = self._cells(abs(s))
-        X, mean, power = s * self.means[j] - self.tail, float(self.means[j]), 1.0
-        for k, moment in enumerate(self.moments, 2):
-            power *= s
-            mean += k * power * moment[i]
-            X += power * s * moment[i]
-        x = np.minimum(s * self.y[i:], 600.0)
-        e, linear = np.exp(x), (np.arange(len(x)) < j - i) * 1.0
-        mean += float(((e - linear) * self.y[i:]) @ self.w[i:])
-        X += float((e - 1 - linear * x) @ self.w[i:])
-        if 0 < self.n < MANY:
-            mean /= 1 + X / self.n
-        mean += self.blur * s
-        if self.R:
-            v = self.log_p + s * self.needle_y
-            top = max(float(v.max()), self.log_low)
-            p = np.exp(v - top)
-            mean += self.R * float(p @ self.needle_y) / (p.sum() + math.exp(self.log_low - top))
-        return mean
+    def _all_y(self) -> list[Array]:
+        return [law.y for law in self.laws] + [self.y] * self.crowd
 
-    def _saddle(self, side: float) -> float:
-        """|s| where K'(s) = 0 on a side of 0, a small one if on the other, inf if nowhere."""
-        tallest = float((side * self.y).max(initial=0.0))
-        if self.R:
-            tallest = max(tallest, float((side * self.needle_y).max()))
-        low, farthest = 0.0, min(600 / max(tallest, 1e-300), 1e40)
-        r = min(0.1, farthest / 2000, 0.3 / max(self.pull, 1e-300))
-        while r < farthest and side * self.slope(side * r) < 0:
-            low, r = r, 2 * r
-        if r >= farthest:
-            return math.inf
-        return float(brentq(lambda x: self.slope(side * x), low, r, rtol=1e-4)) if low else r
+    def _log(self, z: Array, part: str) -> Array:
+        """log of the mean of e^{zY} over all bags, those with a rare token, or those without."""
+        K, D = self.log_mean_exp(z)
+        if part == "none":
+            return K
+        if part == "all":
+            return K + D
+        with np.errstate(divide="ignore"):
+            return np.asarray(K + D + np.log(-np.expm1(-D)))
 
-    def _origin(self, s: float) -> float:
-        """K(s) for real s."""
-        return float(self.log_mean_exp(np.array([s + 0j]))[0].real)
+    def log_yes(self) -> float:
+        """log P(no token above the edge, Y > 0): bags with a rare token, and those without."""
+        if self.split == math.inf:
+            return self.log_tail_of(1.0, "all")
+        some = self.log_tail_of(1.0, "some")
+        if self.split == 0:  # no token above t, no yes
+            return some
+        return float(np.logaddexp(some, self.log_tail_of(1.0, "none")))
 
-    def log_tail_of(self, side: float) -> float:
-        """log P(no token above the edge, side·Y > 0)."""
-        r = self._saddle(side)
+    def log_tail_of(self, side: float, part: str = "all") -> float:
+        """log P(no token above the edge, side·Y > 0) of a part of the bags."""
+
+        def log_part(z: Array) -> Array:
+            return self._log(z, part)
+
+        r = self._least(side, part)
         if r == math.inf:
             return -math.inf
-        origin = self._origin(side * r)
-        if side > 0:  # if possible so far that bags without a tall token count for nothing
-            more = min(8 / self.pull, 1 / self.spread)
-            more = min(more, 300 / max(float(self.y.max()), 1e-300))
-            while more > 1.2 * r and (top := self._origin(more)) > origin + 3:
-                more /= 1.5
-            if more > 1.2 * r:
-                r, origin = more, top
-        s, h = side * r, 1e-3 * r
-        bend = (self.slope(s + h) - self.slope(s - h)) / (2 * h)
-        width, left, total = min(1 / math.sqrt(max(bend, 1e-300)), 2 * r), 0.0, 0.0
-        for _ in range(200):
-            z = s + 1j * (left + width * (_X + 1) / 2)
-            e = np.exp(self.log_mean_exp(z) - origin) / z
-            total += width / 2 * float(_W @ e.real)
-            left += width
-            if float(np.abs(e).max()) * left < self.precision * abs(total):
-                break
-            width = min(1.3 * width, 7 / (self.pull + WINS * self.spread))
-        return origin + math.log(max(side * total / math.pi, 1e-300))
+        return log_integral(log_part, side * r, self.apart, self.precision)
 
+    def _least(self, side: float, part: str) -> float:
+        """The r > 0 where the mean of e^{side·rY}/r over a part of the bags is least."""
+        most = self.split if part == "none" else math.inf
+        tallest = max(float((side * y).max(initial=0.0, where=y <= most)) for y in self._all_y())
+        if side < 0:  # what pulls may lie below all cells
+            tallest = max(tallest, self.pull / 2)
+        if tallest <= 0:
+            return math.inf
+        farthest = min(600 / tallest, 1e40)
+
+        def value(x: float) -> float:
+            found = float(self._log(np.array([side * math.exp(x) + 0j]), part)[0].real) - x
+            return (
+                found if -math.inf < found < 1e4 else 1e4 + x
+            )  # so far out that nothing can be told
+
+        nearest = min(1e-6 * farthest, 1e-3 / max(self.pull, self.spread))
+        bounds, options = (math.log(nearest), math.log(farthest)), {"xatol": 0.05}
+        found = minimize_scalar(value, bounds=bounds, method="bounded", options=options)
+        return math.exp(found.x)
+
+    @np.errstate(all="ignore")  # far out, where nothing can be told, nothing is taken
     def logs(self) -> tuple[float, float]:
         """log P(Y ≤ 0), log P(Y > 0): the rarer one by its saddle."""
         if not self.usually_yes:
             alone = math.log(-math.expm1(self.log_none)) if self.log_lone > -25 else self.log_lone
-            rest = -math.inf if self.alone else self.log_tail_of(1.0)
+            rest = -math.inf if self.alone else self.log_yes()
             yes = min(float(np.logaddexp(alone, rest)), -1e-300)
             if yes < -0.7:
                 return math.log(-math.expm1(yes)), yes
         no = min(self.log_tail_of(-1.0), -1e-300)
         return no, math.log(-math.expm1(no))
-
-
-def _mean_exp(x: Array, half: Array) -> Array:
-    """e^x times sinh(half)/half: the mean of an exponential over a cell; `half` (k, cells)."""
-    found = np.exp(x)
-    wide = np.flatnonzero(np.abs(half).max(axis=0) > 0.05)
-    if len(wide):
-        half = half[:, wide]
-        half = np.clip(half.real, -60.0, 60.0) + 1j * half.imag  # beyond it e^x is 0
-        half[half == 0] = 1e-9
-        found[:, wide] *= np.sinh(half) / half
-    return found

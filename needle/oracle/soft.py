@@ -7,19 +7,19 @@ the height u at which R needles just balance typical straws: misses grow with u,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_ndtr
 
 from ..data.tokens import SparseTokens
-from .contour import NEVER, STEP, Verdict
-from .detection import one_needle_bayes_error
+from .contour import STEP, Verdict
 from .rules import OracleError, largest_token, two_gaussians
 from .straws import LOG_ROOT_2PI
 
 FROZEN = 3.0  # sharpness, in units of √(2 log L), beyond which only the largest token is left
-DEEP = 1e-30  # a rarer error may lose some per cent, but is not below the best possible
+NEVER = -1e5  # log of what is not there
 ROUGH = 0.05  # step of heights while the best sharpness is looked for
 
 
@@ -46,46 +46,82 @@ class Softmax:
         eps = self.threshold(u)
         miss = Verdict(self.L, self.R, self.theta, self.tau, eps, self.step).logs()[0]
         alarm = Verdict(self.L, 0, 0.0, self.tau, eps, self.step).logs()[1]
-        return self.log_share[0] + miss, self.log_share[1] + alarm
-
-    def log_error(self, u: float) -> float:
-        return float(np.logaddexp(*self.parts(u)))
-
-    def even(self, near: float | None, xtol: float) -> float:
-        """The u at which misses and false alarms cost the same, or the end that is next to it."""
-
-        def gap(u: float) -> float:
-            miss, alarm = self.parts(u)
-            return miss - alarm
-
-        least = self.tau + self.shift
-        ends = (least, max(self.theta, least) + 2) if near is None else (near - 0.3, near + 0.3)
-        low, high = ends
-        left, right = gap(low), gap(high)
-        while left > 0 and low > least - 1:
-            low, high, left, right = low - 0.7, low, gap(low - 0.7), left
-        while right < 0 and high < max(self.theta, least) + 3:
-            low, high, left, right = high, high + 0.7, right, gap(high + 0.7)
-        if left > 0 or right < 0:
-            return low if left > 0 else high
-        return float(brentq(gap, low, high, xtol=xtol))
+        return max(self.log_share[0] + miss, NEVER), max(self.log_share[1] + alarm, NEVER)
 
     def best(self, near: float | None = None) -> tuple[float, float]:
-        """The log of the least error, and the u where it is."""
-        middle = self.even(near, 0.1)
-        bounds, options = (middle - 0.4, middle + 0.7), {"xatol": 1.5 * self.step}
-        found = minimize_scalar(self.log_error, bounds=bounds, method="bounded", options=options)
-        return float(found.fun), float(found.x)
+        """The log of the least error, and the u where it is; near: the u at another sharpness.
+
+        Both parts are all but parabolas in u: the least of their sum through the three looks that
+        are next to it, and a look there, until it stays where it is.
+        """
+        low = self.tau + self.shift - 1
+        high = max(self.theta, low) + 4
+        looks: dict[float, tuple[float, float]] = {}
+
+        def gap(u: float) -> float:
+            looks[u] = self.parts(u)
+            return looks[u][0] - looks[u][1]
+
+        self._bracket(gap, min(max(self._guess() if near is None else near, low), high), low, high)
+        for _ in range(8):
+            predicted, u = _least(looks, low, high)
+            found = min(float(np.logaddexp(*parts)) for parts in looks.values())
+            if len(looks) > 2 and predicted > found - self.step / 20:
+                break
+            if min(abs(u - x) for x in looks) < 1e-3:
+                break
+            gap(u)
+        best = min(looks, key=lambda x: float(np.logaddexp(*looks[x])))
+        return float(np.logaddexp(*looks[best])), best
+
+    def _guess(self) -> float:
+        """The u where a straw of this height and needles that low cost the same."""
+
+        def gap(u: float) -> float:
+            miss = self.log_share[0] + self.R * float(log_ndtr(u - self.theta))
+            return miss - self.log_share[1] - math.log(self.L) - float(log_ndtr(-u))
+
+        low, high = -10.0, self.theta + math.sqrt(2 * math.log(self.L)) + 10
+        if gap(low) >= 0 or gap(high) <= 0:
+            return low if gap(low) >= 0 else high
+        return float(brentq(gap, low, high, xtol=1e-2))
+
+    def _bracket(self, gap: Callable[[float], float], u: float, low: float, high: float) -> None:
+        """Looks until one is within a factor of e² of even, or two hold the even one close by."""
+        rate, value = max(u, 1.0) + self.R * max(self.theta - u, 0.5), gap(u)
+        left = right = None
+        for _ in range(12):
+            if value > 0:
+                right = u, value
+            else:
+                left = u, value
+            if abs(value) < 2 or (left and right and right[0] - left[0] < 0.2):
+                break
+            if left and right:
+                share = min(max(-left[1] / (right[1] - left[1]), 0.15), 0.85)
+                new = left[0] + share * (right[0] - left[0])
+            else:
+                new = u - min(max(1.1 * value / rate, -1.5), 1.5)
+                new, rate = min(max(new, low), high), rate / 1.5
+            if new == u:
+                break
+            u, value = new, gap(new)
 
 
-def _certain(theta: float, wall: float, tau: float) -> bool:
-    """Whether a needle weighs four times all straws together and stands far above them.
-
-    Needles and straws within `NEVER` of where they should be: all others are worth e^-800.
-    """
-    tallest = wall + NEVER
-    weight = tau * (theta - NEVER - tallest) - wall * wall / 2
-    return weight > math.log(4) and 0.8 * (theta - NEVER) > 1.2 * tallest
+def _least(looks: dict[float, tuple[float, float]], low: float, high: float) -> tuple[float, float]:
+    """The least log of a sum of two parts, each a parabola through the looks next to it."""
+    at = sorted(looks, key=lambda u: float(np.logaddexp(*looks[u])))
+    best = at[0]
+    near = sorted(looks, key=lambda u: abs(u - best))[:3]
+    ends = max(min(near), best - 0.1) - 0.3, min(max(near), best + 0.1) + 0.3
+    u = np.linspace(max(ends[0], low), min(ends[1], high), 401)
+    parts = []
+    for k in (0, 1):
+        values = [looks[x][k] for x in near]
+        parts.append(np.polyval(np.polyfit(np.array(near) - best, values, len(near) - 1), u - best))
+    sums = np.logaddexp(*parts)
+    k = int(np.argmin(sums))
+    return float(sums[k]), float(u[k])
 
 
 def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> OracleError:
@@ -98,11 +134,9 @@ def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> O
     >>> f"{-math.log(2 * found.error) / math.log(1e200):.2f}"
     '0.28'
     """
-    unit = math.sqrt(2 * math.log(L))
+    unit, averaged = math.sqrt(2 * math.log(L)), two_gaussians(theta * R / math.sqrt(L), pi)
     if tau is not None and tau * unit < 1e-3:
-        return two_gaussians(theta * R / math.sqrt(L), pi)
-    if _certain(theta, unit, unit if tau is None else tau):
-        return OracleError(0.0, 0.0, unit + NEVER, unit if tau is None else tau)
+        return averaged
     near: float | None = None
     free, largest = tau is None, largest_token(SparseTokens(int(L), R, theta, pi))
     if free and not largest.error:
@@ -114,7 +148,8 @@ def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> O
             value, near = Softmax(L, R, theta, pi, math.exp(log_tau), ROUGH).best(near)
             return value
 
-        bounds, options = (math.log(0.05 * unit), math.log(1.5 * unit)), {"xatol": 0.04}
+        bounds = math.log(max(min(0.05 * unit, theta / 3), 2e-3)), math.log(1.5 * unit)
+        options = {"xatol": 0.06}
         tau = math.exp(minimize_scalar(at, bounds=bounds, method="bounded", options=options).x)
     softmax = Softmax(L, R, theta, pi, min(tau, FROZEN * unit))
     log_error, u = softmax.best(near)
@@ -122,6 +157,5 @@ def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> O
         more = log_error - math.log(largest.error)
         log_error = math.log(largest.error) + more * (softmax.tau / tau) ** 2
     error, threshold = min(math.exp(log_error), pi, 1 - pi), softmax.tau + softmax.threshold(u)
-    if R == 1 and error < DEEP:
-        error = max(error, one_needle_bayes_error(L, theta, pi))
-    return largest if free and largest.error < error else OracleError(error, 0.0, threshold, tau)
+    found = OracleError(error, 0.0, threshold, tau)
+    return min(found, largest, averaged, key=float) if free else found

@@ -32,7 +32,8 @@ from needle.data.tokens import SparseTokens
 from needle.learning.limit import learning_thresholds
 from needle.learning.posterior import channel
 from needle.learning.verdicts import bayes_error
-from needle.oracle.separation import critical_theta, oracle_error
+from needle.oracle.limit import critical_theta
+from needle.oracle.separation import oracle_error
 from needle.readout.capacity import _optimum as capacity_of
 from needle.readout.capacity import predict_capacity
 from needle.readout.transfer import INTERCEPTS

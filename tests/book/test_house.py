@@ -14,7 +14,6 @@ from scripts.book.run_notebooks import ROOT, chapters
 
 LONG: set[str] = {
     "needle/bags/portrait.py",
-    "needle/oracle/separation.py",
 }  # files of more than 300 lines: not one more
 FILES = [path for top in ("needle", "utils", "scripts") for path in (ROOT / top).rglob("*.py")]
 

@@ -10,7 +10,7 @@ from scipy.stats import beta, ks_2samp, kstest, norm
 
 from needle.data import noise
 from needle.data.noise import sample_noise
-from needle.oracle.separation import critical_theta
+from needle.oracle.limit import critical_theta
 
 Z = 4.5
 

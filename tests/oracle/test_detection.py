@@ -24,8 +24,9 @@ from needle.oracle.detection import (
     predict_haystack_error,
     sample_haystack,
 )
+from needle.oracle.limit import critical_theta
 from needle.oracle.rules import OracleError, two_gaussians
-from needle.oracle.separation import critical_theta, oracle_error
+from needle.oracle.separation import oracle_error
 
 Z = 4.5
 

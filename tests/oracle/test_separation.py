@@ -20,16 +20,12 @@ from scipy.stats import chi2
 from needle.data.noise import sample_noise
 from needle.data.tokens import SparseTokens
 from needle.kit.records import ConvergenceError
-from needle.oracle import separation
+from needle.oracle import drawn
 from needle.oracle.detection import one_needle_bayes_error
+from needle.oracle.limit import critical_theta, predict_error
+from needle.oracle.required import required_theta
 from needle.oracle.rules import OracleError, two_gaussians
-from needle.oracle.separation import (
-    critical_theta,
-    needle_weight,
-    oracle_error,
-    predict_error,
-    required_theta,
-)
+from needle.oracle.separation import needle_weight, oracle_error
 
 Z = 4.5
 
@@ -111,7 +107,7 @@ def test_bayes_sums_everything_when_all_tokens_carry_signal(pi):
 def test_posterior_equals_the_sum_over_all_subsets(L, R, theta):
     noise = sample_noise(L, R, 12, rng(5))
     h = noise.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
-    fast = separation._log_ratio(noise, h, theta)
+    fast = drawn.log_ratio(noise, h, theta)
     for i in range(noise.trials):
         bag = noise.tail[noise.start[i] : noise.start[i] + L - R]
         for index in np.ndindex(h.shape[1:3]):
@@ -212,7 +208,7 @@ def test_the_reported_rule_has_the_reported_error(theta):
     best = oracle_error("attention", model, rng=rng(30), trials=12_000)
     fresh = sample_noise(10**4, 1, 30_000, rng(31))
     h = fresh.free[:, None] + theta * np.array([0.0, 1.0])[:, None, None]
-    wrong = (separation._attention(fresh, h, best.tau) > best.threshold) != [[False], [True]]
+    wrong = (drawn.soft_average(fresh, h, best.tau) > best.threshold) != [[False], [True]]
     wrong = wrong.mean(axis=(1, 2))
     counted = OracleError(wrong.mean(), wrong.std() / math.sqrt(fresh.trials))
     assert abs(z_score(counted, best)) < Z
@@ -255,7 +251,7 @@ def test_every_block_of_trials_has_noise_of_its_own(kind, monkeypatch):
         for noise in [sample_noise(30, 2, int(n), generator) for n in sizes]
     ]
     assert len({part.error for part in parts}) == 4
-    monkeypatch.setattr(separation, "BLOCK", 10)
+    monkeypatch.setattr(drawn, "BLOCK", 10)
     tau = None if kind == "bayes" else 1.0
     whole = oracle_error(kind, model, tau=tau, rng=rng(40), trials=25)
     assert whole.error == pytest.approx(sum(sizes * [p.error for p in parts]) / 25, rel=1e-12)

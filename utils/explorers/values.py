@@ -21,8 +21,9 @@ from needle.data.tokens import SparseTokens
 from needle.learning.limit import all_solutions, learning_thresholds, state_evolution
 from needle.learning.posterior import channel
 from needle.learning.verdicts import bayes_error
+from needle.oracle.limit import critical_theta
 from needle.oracle.rules import OracleError
-from needle.oracle.separation import critical_theta, oracle_error
+from needle.oracle.separation import oracle_error
 from needle.readout.capacity import predict_capacity
 from needle.readout.limit import learning_curve
 from needle.steps.alignment import predict_alignment
