@@ -186,6 +186,7 @@ def test_an_unsolved_equation_is_not_returned(monkeypatch):
     assert caught.value.estimate.cos == pytest.approx(math.sqrt(0.5))
 
 
+@pytest.mark.slow
 def test_a_curve_makes_its_tables_once():
     learning._curve.cache_clear()
     channel.cache_clear()

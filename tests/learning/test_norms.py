@@ -124,6 +124,7 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     assert kept == again
 
 
+@pytest.mark.slow
 def test_one_right_guess_finds_below_the_take_off():
     """At three quarters of it: an example of a data set on which needles are good starts."""
     model = SparseTokens(4000, 1, 5.3, 0.5)

@@ -150,6 +150,7 @@ def test_several_needles_are_drawn_where_they_are_missed(theta):
     assert found == pytest.approx(risk, rel=0.04)
 
 
+@pytest.mark.slow
 def test_bayes_error_falls_from_knowing_nothing():
     model = SparseTokens(50, 2, 5.0, 0.3)
     errors = bayes_error(model, np.linspace(0, 8, 30))

@@ -14,6 +14,7 @@ from needle.readout.limit import predict_readout
 from needle.steps.alignment import predict_alignment
 
 
+@pytest.mark.slow
 def test_the_three_errors_are_those_of_the_five_equations():
     """At full resolution; the coarse law of the maps is right to half a per cent above 2 %."""
     rng = np.random.default_rng(1)

@@ -117,6 +117,7 @@ def test_all_tokens_kept_is_attention_itself():
     assert vars(kept) == pytest.approx(vars(whole), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-4)
 def test_trained_on_part_of_a_bag_judged_on_all():
     model = SparseTokens(40, 1, 6.0, 0.5)

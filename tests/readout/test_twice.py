@@ -19,6 +19,7 @@ from needle.steps.alignment import predict_alignment
 WEAK, FEW = SparseTokens(10, 1, 3.0, 0.5), SparseTokens(5, 1, 2.0, 0.3)
 
 
+@pytest.mark.slow
 def test_the_repair_is_a_saddle_of_its_formula():
     """Minimum of a maximum by another optimizer, on some points of the law."""
     law, _ = training_law(FEW, 2.5, temperature=3.0)

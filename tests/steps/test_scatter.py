@@ -38,6 +38,19 @@ def test_the_spread_is_that_of_exact_draws(model, alpha0, options):
         assert (max(scores.values()) > 4.6) == (corruption > 1), scores
 
 
+@pytest.mark.false_alarm(1e-5)
+@pytest.mark.parametrize("case", [0, 2, 7])
+def test_a_few_hundred_draws_scatter_about_as_predicted(case):
+    """Refuses a spread 1.5 times as large; the long test above is sharper by far."""
+    model, alpha0, options = CASES[case]
+    d, count, rng = 3000, 400, np.random.default_rng(2)
+    draws = [simulate_alignment(model, d, alpha0, rng, **options) for _ in range(count)]
+    for name, predicted in predict_spread(model, alpha0, **options)._asdict().items():
+        square = d * np.var([getattr(draw, name) for draw in draws], ddof=1) / predicted
+        limit = 4.9 * np.sqrt(2 / count)  # the square of a normal number has variance 2
+        assert abs(np.log(square)) < limit < np.log(1.5), (name, square)
+
+
 def test_without_signal_there_is_nothing_to_scatter_about():
     with pytest.raises(ValueError, match="theta"):
         predict_spread(SparseTokens(10, 1, 0.0, 0.5), 1.0)
