@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pytest
+from scipy.special import ndtr
 
+from needle.data.law import Scores
 from needle.planning import plan
 from needle.planning.answer import Plan, PlanRow
+from needle.planning.planner import _Desk
 from needle.planning.printed import html
 from needle.planning.tuner import Recipe, Tuner
 
@@ -91,6 +97,10 @@ def test_the_page_is_this():
         "Mind, at θ = 5.5: it is late.",
     ]
     assert "Errors, share of the query and recall (at 5% false alarms) in per cent." in shown
+    assert "Do this.</p><p><b>" in shown
+    made = by_hand()
+    split = replace(made, rows=(replace(made.rows[0], choice="attention"),))
+    assert "<b>12.3</b>" in html(split) and "<b>4.6</b>" not in html(split)
 
 
 def test_as_a_dictionary_it_is_numbers_and_text():
@@ -145,3 +155,56 @@ def test_the_intercept_scatters_by_its_surplus():
         2 * math.sqrt(0.21 / 150)
     )
     assert desk.silent == pytest.approx(math.log(0.3))
+
+
+SCALES = {"pooled": 3.0, "attention": 1.5, "twice": 1.4, "best_possible": 0.5}
+
+
+def desk(L: int = 10, **scales: float) -> _Desk:
+    """A desk whose learners err on e^{−θ/scale} of new bags."""
+    made, known = _Desk(Tuner(L, 1, 100, 150, 0.5), 100, 0.05), SCALES | scales
+
+    def recipe(name: str, theta: float) -> Recipe | None:
+        found = known[name]
+        error = math.exp(-theta / found) if found else math.nan
+        return Recipe(error, 0.5, 0.5, 0.5, 1.0, 1.0, 0.5) if found else None
+
+    made.recipe = recipe
+    made.tuner.quick_error = lambda theta: math.exp(-theta / known["attention"])
+    return made
+
+
+def test_what_is_needed_is_where_the_error_is_the_one_asked_for():
+    for name, scale in SCALES.items():
+        assert desk().needed(name) == pytest.approx(scale * math.log(20), rel=0.01)
+    assert desk(twice=0.0).needed("twice") == math.inf
+    long = desk(20_000)
+    assert math.isnan(long.needed("twice"))
+    assert long.needed("attention") == pytest.approx(1.5 * math.log(20), rel=0.01)
+
+
+@pytest.mark.parametrize("best", [0.5, 1.2])
+def test_the_range_goes_from_the_best_learner_to_success(best: float):
+    """Six strengths around success and two before it; or eight evenly where both are near."""
+    found = desk(best_possible=best).default_range()
+    high = found[-1] / 1.5
+    solved, start = 1.5 * math.log(20), 0.9 * best * math.log(20)
+    assert 0.97 * solved < high < 1.3**0.125 * 1.03 * solved
+    assert len(found) == 8 and found == sorted(found)
+    assert found[0] == pytest.approx(start, rel=0.05)
+    steps = [b / a for a, b in pairwise(found[2:])]
+    ratio = 2**0.2 if best == 0.5 else (found[-1] / found[0]) ** (1 / 7)
+    assert steps == pytest.approx([ratio] * 5, rel=0.05)
+    if best == 0.5:
+        assert found[2] == pytest.approx(0.75 * high, rel=0.05)
+        assert found[1] == pytest.approx(math.sqrt(found[0] * found[2]), rel=0.05)
+
+
+def test_recipes_are_compared_over_the_chance_of_the_intercept():
+    y, one = np.array([1.0, -1.0]), np.ones(2)
+    scores = Scores(y, np.array([0.5, -1.0]), one, np.array([0.3, 0.7]))
+    tuner = Tuner(10, 1, 100, 150, 0.7)
+    b = tuner.chance(0.5)
+    wrong = [0.3 * ndtr(-(0.5 + s)) + 0.7 * ndtr(-1.0 + s) for s in (b, -b)]
+    assert tuner.shaken(scores, 0.5) == pytest.approx(sum(wrong) / 2)
+    assert 0.05 < tuner.quick_error(4.0) < 0.3
