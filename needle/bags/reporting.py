@@ -28,7 +28,7 @@ from .measuring import RIVALS, Work
 from .nesting import FOLDS, RIDGES, SCALES, TAUS, Repetition
 from .planting import longer_error, needle_chances, planted_error
 from .units import moments
-from .verdict import Measured, Report
+from .verdict import LABELS, Measured, Report
 
 REPETITIONS, LEAST = 3, 6
 MARGIN = 0.02  # of error: a gain below it is not worth a query
@@ -91,7 +91,8 @@ def report(
     return Report(
         len(found), float(found.sizes.mean()), found.tokens.shape[1], float(np.mean(signs > 0)),
         measured, gap, gaps, signal, needles, factor, promised, withheld, longer,
-        _advice(found, measured, gap, signal, shared), warned, model, time.perf_counter() - start,
+        _advice(found, signs, measured, gap, signal, shared), warned, model,
+        time.perf_counter() - start,
     )  # fmt: skip
 
 
@@ -197,9 +198,18 @@ def _warnings(
     return told
 
 
+def _yet(y: Array, measured: dict[str, Measured]) -> str:
+    """What speaks against it: a learner that is better than the commoner answer beyond doubt."""
+    name = min(measured, key=lambda key: measured[key].interval[1])
+    one, share = measured[name], float(np.mean(y > 0))
+    if one.interval[1] >= min(share, 1 - share):
+        return ""
+    return f"; yet {LABELS[name]} errs on {100 * one.error:.1f} % of bags that it never saw"
+
+
 def _advice(
-    bags: Bags, measured: dict[str, Measured], gap: tuple[float, tuple[float, float]],
-    signal: Signal, shared: float,
+    bags: Bags, y: Array, measured: dict[str, Measured],
+    gap: tuple[float, tuple[float, float]], signal: Signal, shared: float,
 ) -> str:  # fmt: skip
     """One sentence."""
     pooled, needle, size = (measured[name] for name in ("pooled", "needle", "size"))
@@ -215,7 +225,9 @@ def _advice(
             often, sure = f" once in {1 / signal.pvalue:.0f} draws", " beyond doubt"
         return (
             f"Nothing found{sure}: permuted labels do as well as these{often} "
-            f"(p = {signal.pvalue:.2g}); get more bags, or better tokens, before any classifier."
+            f"(p = {signal.pvalue:.2g}); get more bags, or better tokens, before any classifier"
+            + _yet(y, measured)
+            + "."
         )
     if bags.sizes.max() == 1:
         return (

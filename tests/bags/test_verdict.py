@@ -14,6 +14,7 @@ from needle.bags.chance import Needles, Signal
 from needle.bags.counting import Count
 from needle.bags.nesting import Model
 from needle.bags.planting import planted_error
+from needle.bags.reporting import _advice
 from needle.bags.resampling import Estimate, corrected
 from needle.bags.tables import read
 from needle.bags.units import Whitening, whitening
@@ -83,6 +84,29 @@ def test_the_page_holds_the_same() -> None:
     assert by_hand(warned=False)._repr_html_().count("<ul>") == 1
     page = by_hand().page()
     assert shown in page and "<pre>a &lt; b</pre>" in page and "<svg" in page
+
+
+def test_the_advice_says_what_speaks_against_it() -> None:
+    """Nothing found, in one draw of so many, beside a learner that is far from guessing."""
+    bags, y = as_bags(np.zeros((10, 2, 1))), np.resize([1, -1], 10)
+
+    def said(pvalue: float, high: float) -> str:
+        known = MEASURED | {
+            "pooled": Measured(0.5, 0.5, (0.3, 0.7), 0.0),
+            "needle": Measured(0.5, 0.4, (0.2, 0.6), 0.0),
+            "max": Measured(1.0, 0.01, (0.0, high), 0.0),
+        }
+        signal = Signal(pvalue, {}, {})
+        return _advice(bags, y, known, (-0.1, (-0.3, 0.1)), signal, 0.0)
+
+    start = "Nothing found beyond doubt: permuted labels do as well as these once in 50 draws "
+    assert said(0.02, 0.1) == (
+        start + "(p = 0.02); get more bags, or better tokens, before any classifier; yet largest "
+        "entries (max pooling) errs on 1.0 % of bags that it never saw."
+    )
+    assert said(0.02, 0.5).endswith("before any classifier.")
+    assert said(0.4, 0.5).startswith("Nothing found: permuted labels do as well as these (p = 0.4)")
+    assert said(0.01, 0.5).startswith("Cannot tell: averaging has an error of 50.0 %, attention")
 
 
 def test_planting_looks_at_held_out_bags_alone() -> None:
