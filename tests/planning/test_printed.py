@@ -13,11 +13,14 @@ import pytest
 from scipy.special import ndtr
 
 from needle.data.law import Scores
+from needle.data.tokens import SparseTokens
 from needle.planning import plan
 from needle.planning.answer import Plan, PlanRow
 from needle.planning.planner import _Desk
-from needle.planning.printed import html
+from needle.planning.printed import html, percent
 from needle.planning.tuner import Recipe, Tuner
+from needle.steps.alignment import predict_alignment
+from needle.steps.rates import RATE_W, calibrated_rate
 
 
 def by_hand(twice: bool = True, measured: dict[str, float] | None = None) -> Plan:
@@ -101,6 +104,18 @@ def test_the_page_is_this():
     made = by_hand()
     split = replace(made, rows=(replace(made.rows[0], choice="attention"),))
     assert "<b>12.3</b>" in html(split) and "<b>4.6</b>" not in html(split)
+
+
+def test_small_errors_have_two_decimals_of_a_per_cent():
+    assert [percent(x) for x in (0.0099, 1e-4, 0.01, math.nan)] == ["0.99", "0.01", "1.0", "–"]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+def test_the_cosine_is_that_of_the_plan_s_own_loss(loss):
+    found = Tuner(10, 1, 100, 150, 0.7, loss=loss).cosine(4.0, 1.5)
+    steps = {"lr_w": RATE_W, "lr_b": calibrated_rate(0.7, loss)}
+    limit = predict_alignment(SparseTokens(10, 1, 4.0, 0.7), 1.5, loss=loss, **steps)
+    assert found == limit.query_cos > 0.5
 
 
 def test_as_a_dictionary_it_is_numbers_and_text():
