@@ -384,6 +384,7 @@ INNER = {
         "bayes_risk",
         "soft_risk",
         "log_integral",
+        "in_blocks",
         "log1p",
         "mean_exp",
         "log_ratio",

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, softmax
 
-from ..kit.checks import check_integer, check_is, check_real, check_rng
+from ..kit.checks import check_integer, check_is, check_real
 from ..kit.nodes import (
     CLOUD,
     cells,
@@ -30,13 +30,12 @@ from ..kit.nodes import (
 )
 from ..kit.records import Alignment, ConvergenceError
 from ..kit.tails import rare_mean
-from .law import FeatureLaw, Nodes, TwoGaussians, misread_parts
+from .law import FeatureLaw, Nodes, TwoGaussians, in_blocks, misread_parts
 from .tokens import SparseTokens, check_model
 
 Array = np.ndarray
 _RARE = 3e-4  # an error that nodes may tell
 _RESOLVED, _SHARED = 100.0, 50.0  # points that must share an error: of a whole cloud, of a tail
-_BLOCK = 2**22  # entries of the largest array of tokens
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,10 +53,7 @@ class _Attention(FeatureLaw):
         return max(500, min(4000, 2**20 // self.model.L))
 
     def coefficients(self, y: Array, rng: np.random.Generator | None) -> tuple[Array, Array, Array]:
-        rng, step = check_rng(rng), max(1, _BLOCK // self.model.L)  # bounded memory
-        parts = [self._block(y[k : k + step], rng) for k in range(0, len(y), step)]
-        a, c, r = np.concatenate(parts, axis=1)
-        return a, c, r
+        return in_blocks(self._block, y, self.model.L, rng)
 
     def _block(self, y: Array, rng: np.random.Generator) -> Array:
         R = self.model.R

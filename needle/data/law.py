@@ -6,6 +6,7 @@ the classifiers in `needle.data.classifiers`, which say what (a, c, r) are. Chap
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from scipy.special import ndtr
 from ..kit.checks import check_array, check_integer, check_real, check_rng
 
 Array = np.ndarray
+_BLOCK = 2**22  # entries of the largest array of tokens
 
 
 class Nodes(NamedTuple):
@@ -42,6 +44,19 @@ class Scores(NamedTuple):
     mean: Array
     sd: Array
     weight: Array
+
+
+def in_blocks(
+    draw: Callable[[Array, np.random.Generator], Array],
+    y: Array,
+    L: int,
+    rng: np.random.Generator | None,
+) -> tuple[Array, Array, Array]:
+    """a, c, r of samples of L tokens each with labels y, drawn in blocks of bounded memory."""
+    rng, step = check_rng(rng), max(1, _BLOCK // L)
+    parts = [draw(y[k : k + step], rng) for k in range(0, len(y), step)]
+    a, c, r = np.concatenate(parts, axis=1)
+    return a, c, r
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

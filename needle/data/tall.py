@@ -19,7 +19,7 @@ from scipy.special import softmax
 
 from ..kit.checks import check_array, check_integer, check_real, check_rng
 from ..kit.nodes import merge
-from .law import FeatureLaw, Nodes
+from .law import FeatureLaw, Nodes, in_blocks
 from .tokens import SparseTokens, check_model
 
 Array = np.ndarray
@@ -36,10 +36,7 @@ class _Excess(FeatureLaw):
     resolution: int
 
     def coefficients(self, y: Array, rng: np.random.Generator | None) -> tuple[Array, Array, Array]:
-        rng, step = check_rng(rng), max(1, _BLOCK // self.model.L)
-        parts = [self._block(y[k : k + step], rng) for k in range(0, len(y), step)]
-        a, c, r = np.concatenate(parts, axis=1)
-        return a, c, r
+        return in_blocks(self._block, y, self.model.L, rng)
 
     def _block(self, y: Array, rng: np.random.Generator) -> Array:
         R = self.model.R

@@ -7,8 +7,10 @@ With K(z) = log E e^{zY} and any s > 0,
     P(Y ≤ 0) = −(1/2πi) ∫ e^{K(z)} dz/z over −s + iR,
 
 and at the saddle K'(s) = 0 tails of 10⁻³⁰⁰ have all their digits. A token above an edge wins by
-itself: it is taken out before, so that K is finite for s > 0 too. Straws whose |zy| is small enter
-K by their moments, and the mean of all by its closed form: L = 10³⁰⁰ costs no more than ten tokens.
+itself: it is taken out before, so that K is finite for s > 0 too. For P(Y > 0) bags with a rare
+token, above t or half-way to the edge, and bags without are summed apart, so that neither hides the
+other; without a token above t there is no yes. Straws whose |zy| is small enter K by their moments,
+and the mean of all by its closed form: L = 10³⁰⁰ costs no more than ten tokens.
 Appendix A, alg-A-rare.
 """
 
@@ -101,16 +103,15 @@ class Verdict:
             self.laws.append(self._law(0.0, self.n))
 
     def _split(self, theta: float) -> float:
-        """y of a token that is rare and counts by itself: 0 where tokens above t are rare, and
-        inf where rare ones are nothing special."""
+        """y of a token that is rare and counts by itself: half of an even pull, or 0 where tokens
+        above t are rare, and inf where rare ones are nothing special."""
 
         def above(h: float) -> float:
             return self.n * float(ndtr(-h)) + self.R * float(ndtr(theta - h))
 
-        if above(self.t) < 3:
-            return 0.0
-        rare = self.pull > APART * self.spread and above(self._height(self.pull / 2)) < 0.5
-        return self.pull / 2 if rare else math.inf
+        if self.pull > APART * self.spread and above(self._height(self.pull / 2)) < 0.5:
+            return self.pull / 2
+        return 0.0 if above(self.t) < 3 else math.inf
 
     def _log_spread(self, h: Array) -> float:
         log_y2 = 2 * (np.log(np.abs(h - self.t) + 1e-9) + self.tau * h)

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import ks_2samp
 
-from needle.data import classifiers as laws
 from needle.data import dense
+from needle.data import law as laws
 from needle.data.classifiers import attention, gaussian_mixture, learned_attention, pooled
 from needle.data.dense import dense_features
 from needle.data.sidebyside import vectorized

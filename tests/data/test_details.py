@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from needle.data import classifiers
+from needle.data import law as law_of
 from needle.data.classifiers import attention, gaussian_mixture, learned_attention, pooled
 from needle.data.dense import dense_features
 from needle.data.law import FeatureLaw
@@ -287,7 +288,7 @@ def test_tokens_in_single_blocks_and_in_pieces(monkeypatch):
         return plain(self, part, stream)
 
     monkeypatch.setattr(classifiers._Attention, "_block", watched)
-    monkeypatch.setattr(classifiers, "_BLOCK", 6 * 15)
+    monkeypatch.setattr(law_of, "_BLOCK", 6 * 15)
     for ours, exact in zip(laws()["attention"].coefficients(y, rng()), whole, strict=True):
         assert np.array_equal(ours, exact)
     assert steps == [15, 15, 10]

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-from hypothesis import strategies as st
 
 import needle
 from needle.oracle import queries_error, span_cosine2, value_cosine
 from needle.readout import two_heights
 
 from .case import Arguments, Case, guess, within
-from .domains import ALPHA, NOT_NUMBERS, PI, THETA, Domain, decades, model, positive, whole
+from .domains import (
+    ALPHA,
+    KAPPA,
+    NOT_NUMBERS,
+    PI,
+    THETA,
+    THREE,
+    Domain,
+    decades,
+    model,
+    positive,
+    whole,
+)
 
 
 def is_cosine(a: Arguments, found: float) -> None:
@@ -54,11 +63,8 @@ CASES = [
             "L": whole(3, 10**6),
             "m": whole(2, 10**4),
             "n": whole(1, 10**9),
-            "theta": Domain(
-                st.tuples(*(decades(1e-3, 1e3) for _ in range(3))),
-                ((1.0, 2.0), "x", (1.0, -1.0, 1.0)),
-            ),
-            "kappa": Domain(decades(1e-3, 1e3), (-1.0, math.nan, "3")),
+            "theta": THREE,
+            "kappa": KAPPA,
         },
         is_relay,
         slow=True,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import needle
 
 from .case import Arguments, Case, guess, within
-from .domains import PI, THETA, Domain, chosen, decades, model, positive, whole
+from .domains import KAPPA, PI, THETA, THREE, Domain, chosen, decades, model, positive, whole
 
 
 def is_boundary(a: Arguments, found: float) -> None:
@@ -191,11 +191,8 @@ CASES = [
         {
             "L": whole(3, 10**6),
             "m": whole(2, 10**4),
-            "theta": Domain(
-                st.tuples(*(decades(1e-3, 1e3) for _ in range(3))),
-                ((1.0, 2.0), "x", (1.0, -1.0, 1.0)),
-            ),
-            "kappa": Domain(decades(1e-3, 1e3), (-1.0, math.nan, "3")),
+            "theta": THREE,
+            "kappa": KAPPA,
         },
         is_hop,
         slow=True,
