@@ -1,6 +1,7 @@
 """What the larger tests of this room leave open: refusals word by word, blocks, rare branches."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -391,3 +392,32 @@ def test_a_bag_without_noise_has_sums_of_nothing():
     assert np.all(scale == -np.inf) and scale.shape == (4,)
     assert sums.shape == (1, 4) and not sums.any()
     assert (noise.L, noise.R, noise.trials) == (3, 3, 4)
+
+
+@pytest.mark.false_alarm(3e-6)
+@pytest.mark.parametrize(("theta", "sign"), [(6.4, 1), (7.1, 1), (6.4, -1)])
+def test_rare_errors_are_those_of_many_bags(theta, sign):
+    """From the cloud or a tail: against the mean of each bag's own error; twice as much is seen.
+
+    Where w has no length across the query, the nodes say what there is to say.
+    """
+    law = attention(SparseTokens(10, 1, theta, 0.3), temperature=2.0, cos=0.9)
+    place = (4.0, 0.0, 1.0, -2.0 * theta)
+    rng, n = np.random.default_rng(5), 800_000
+    y = np.repeat([1, -1], n)
+    a, c, r = law.coefficients(y, rng)
+    each = ndtr(-y * (theta * a * place[0] + c * place[1] + place[3]) / (r * place[2]))
+    parts = each[:n] * law.pi, each[n:] * (1 - law.pi)
+    error = math.sqrt(sum(part.var() / n for part in parts))
+    told = law.misread(*place, fine=sign < 0)
+    assert told < 3e-4
+    found = sum(part.mean() for part in parts)
+    assert abs(told - found) < 4.7 * error + 0.01 * told < told, (told, found, error)
+
+
+def test_a_law_is_read_at_its_nodes_unless_all_points_are_asked_for():
+    law = attention(SparseTokens(4, 1, 6.0, 0.3), temperature=2.0, cos=0.9)
+    place = (1.0, 0.0, 0.0, -3.0)
+    assert len(law.limit_scores(*place).y) == len(law.nodes.y) < len(law.points.y)
+    assert len(law.limit_scores(*place, fine=True).y) == len(law.points.y)
+    assert law.misread(*place, fine=True) == law.misread(*place)
