@@ -411,6 +411,7 @@ def test_rare_errors_are_those_of_many_bags(theta, sign):
     error = math.sqrt(sum(part.var() / n for part in parts))
     told = law.misread(*place, fine=sign < 0)
     assert told < 3e-4
+    assert told == law.misread(*place, fine=sign > 0)  # below that both are read alike
     found = sum(part.mean() for part in parts)
     assert abs(told - found) < 4.7 * error + 0.01 * told < told, (told, found, error)
 
