@@ -49,7 +49,7 @@ class Verdict:
     ) -> None:
         self.n, self.R, self.tau, self.t, self.eps = float(L - R), R, tau, tau + eps, eps
         self.log_n = math.log(self.n) if self.n else -1e3
-        self.step, self.precision = min(step, 0.15 / tau), (step / STEP) ** 3 * 3e-5
+        self.step, self.precision = min(step, 7.5 * step / tau), (step / STEP) ** 3 * 3e-5
         wall = math.sqrt(2 * math.log(L))
         low = min(2 * tau, wall) - 10
         if 2 * tau > wall:  # what is lower weighs nothing

@@ -133,8 +133,8 @@ def soft_risk(L: float, R: int, theta: float, pi: float, tau: float | None) -> O
     """The error of attention at sharpness τ (the best unless given), R ≤ L ≤ 10³⁰⁰, without a draw.
 
     Within 1 % of lattice sums, of two tokens' exact law and of weighted tokens, L from 2 on; for
-    one needle not below Bayes down to 1e-150. Rarer errors than 1e-300 are 0. Beyond τ̂ = 3 what it
-    errs more than the largest token does falls like τ̂⁻².
+    one needle not below Bayes by more, down to 1e-150. Rarer errors than 1e-300 are 0. Beyond τ̂ = 3
+    what it errs more than the largest token does falls like τ̂⁻².
 
     >>> found = soft_risk(1e200, 2, 45.52, 0.5, 9.1)  # τ̂ = 0.3
     >>> f"{-math.log(2 * found.error) / math.log(1e200):.2f}"

@@ -191,9 +191,9 @@ def test_rare_alarms_of_short_bags_are_those_of_weighted_tokens(L, tau, t):
      (4.7e149, 20.34, 5.6e-5, 30.08), (305e9, 30.25, 2.4e-8, 1.33), (2.2e277, 70.35, 2.3e-6, None)],
 )  # fmt: skip
 def test_attention_to_one_needle_is_never_below_bayes(L, theta, pi, tau):
-    """Errors down to 10⁻¹⁴¹, soft and frozen: the best of sharpnesses is Bayes to 1 % there."""
+    """Errors down to 10⁻¹⁵³ to 1 %, soft and frozen; the best of sharpnesses is Bayes there."""
     exact, found = one_needle_bayes_error(L, theta, pi), soft_risk(L, 1, theta, pi, tau).error
-    assert found > 0.998 * exact
+    assert found > 0.99 * exact
     if tau is None:
         assert found < 1.01 * exact
 
