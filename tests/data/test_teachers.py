@@ -19,7 +19,7 @@ CASES = [
 LINKS = {"logistic": expit, "probit": ndtr, "sign": lambda t: 1.0 * (t > 0)}
 
 
-@pytest.mark.false_alarm(1e-4)
+@pytest.mark.false_alarm(6e-5)  # of eight z below 4.5
 @pytest.mark.parametrize(("gamma", "offset", "link"), CASES)
 def test_draws_and_nodes_have_the_law_of_the_definition(gamma, offset, link):
     law, rng = teacher(gamma, offset, link), np.random.default_rng(1)

@@ -90,12 +90,13 @@ def test_longer_bags_agree_with_tilted_tokens(L, R, theta, T):
     assert abs(1.05 * found - mean) > 4 * error
 
 
-@pytest.mark.false_alarm(2e-4)
+@pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(("L", "theta"), [(4, 7.2), (4, 9.0), (10, 8.0)])
 def test_a_needle_that_is_hardly_ever_lost(L, theta):
     """Where it is not, next to nothing errs and all points err alike: none leads to those that do.
 
-    Twice what the points that share it scatter; a tenth more is refused.
+    Its own points give it to some 2 %, of 4 allowed besides the error of the draws; a tenth more
+    is refused.
     """
     model, place = SparseTokens(L, 1, theta, 0.3), (4.0, 0.0, 1.0, -2 * theta)
     value = tilted(margin(model, 2.0, 0.9, place), L, theta, 100_000)
