@@ -19,6 +19,7 @@ from .nodes import sobol
 Array = np.ndarray
 _RUNGS, _CLIMB, _LAST = 60, 11, 13  # rungs at most; log₂ of the points of a rung, and of the end
 WIDE, NEAR, APART = 2.5, 0.3, 1.0  # spread of points that look for more; a step; two places
+FAINTEST = -1e6  # logarithm of what is never met
 
 
 def _shared(log_weight: Array) -> float:
@@ -92,7 +93,7 @@ def rare_mean(log_f: Callable[[Array], Array], width: int) -> tuple[float, float
     """
 
     def log_value(x: Array) -> Array:
-        return np.maximum(log_f(x), -1e300)
+        return np.maximum(log_f(x), FAINTEST)
 
     z = ndtri(sobol(width, _CLIMB, 1))
     m, arrived = _ladder(log_value, z)

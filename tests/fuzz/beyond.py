@@ -99,7 +99,7 @@ CASES = [
     Case(
         two_heights,
         {
-            "model": model(longest=10**4, needles=1),
+            "model": model(longest=10**4, needles=1, weakest=0.1),
             "new": whole(2, 10**6),
             "temperature": positive(1e-2, 30.0),
             "cos": Domain(decades(1e-3, 1.0), (0.0, 1.1, *NOT_NUMBERS)),
