@@ -11,11 +11,10 @@ from needle.readout import two_heights
 from .case import Arguments, Case, guess, within
 from .domains import (
     ALPHA,
-    KAPPA,
+    HOPS,
     NOT_NUMBERS,
     PI,
     THETA,
-    THREE,
     Domain,
     decades,
     model,
@@ -59,13 +58,7 @@ COSINE = Domain(decades(1e-3, 1.0), (1.1, *NOT_NUMBERS))
 CASES = [
     Case(
         needle.predict_relay,
-        {
-            "L": whole(3, 10**6),
-            "m": whole(2, 10**4),
-            "n": whole(1, 10**9),
-            "theta": THREE,
-            "kappa": KAPPA,
-        },
+        HOPS | {"n": whole(1, 10**9)},
         is_relay,
         slow=True,
     ),

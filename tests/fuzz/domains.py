@@ -97,7 +97,11 @@ def laws(
 LAW = Domain(laws(), (None, 3.0, "pooled"))
 ALIKE = Domain(laws(cos=0.7, kinds=(*KINDS, *4 * KINDS[2:])), LAW.bad)  # mostly of one query
 SHORT_LAW = Domain(laws(100), LAW.bad)  # whose tokens can be drawn
-THREE = Domain(
-    st.tuples(*(decades(1e-3, 1e3) for _ in range(3))), ((1.0, 2.0), "x", (1.0, -1.0, 1.0))
-)  # strengths of two hops
-KAPPA = Domain(decades(1e-3, 1e3), (-1.0, math.nan, "3"))
+HOPS = {  # what two hops are made of
+    "L": whole(3, 10**6),
+    "m": whole(2, 10**4),
+    "theta": Domain(
+        st.tuples(*(decades(1e-3, 1e3) for _ in range(3))), ((1.0, 2.0), "x", (1.0, -1.0, 1.0))
+    ),
+    "kappa": Domain(decades(1e-3, 1e3), (-1.0, math.nan, "3")),
+}

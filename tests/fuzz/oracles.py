@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import needle
 
 from .case import Arguments, Case, guess, within
-from .domains import KAPPA, PI, THETA, THREE, Domain, chosen, decades, model, positive, whole
+from .domains import HOPS, PI, THETA, Domain, chosen, decades, model, positive, whole
 
 
 def is_boundary(a: Arguments, found: float) -> None:
@@ -188,12 +188,7 @@ CASES = [
     ),
     Case(
         needle.two_hop_error,
-        {
-            "L": whole(3, 10**6),
-            "m": whole(2, 10**4),
-            "theta": THREE,
-            "kappa": KAPPA,
-        },
+        HOPS,
         is_hop,
         slow=True,
     ),

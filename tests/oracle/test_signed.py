@@ -5,16 +5,9 @@ import pytest
 
 from needle.data.tokens import SparseTokens
 from needle.oracle.heads import sample_signed, second_moment_cos, second_moment_query, signed_error
-from needle.steps.alignment import simulate_alignment
 from utils.agreement import AgreementError, agree
 
 PAPER = SparseTokens(L=20, R=1, theta=5.0, pi=0.5)
-
-
-def runs(model, d, trials, seed, **options):
-    rng = np.random.default_rng(seed)
-    found = [simulate_alignment(model, d, 2.0, rng, **options).query_cos for _ in range(trials)]
-    return np.array(found)
 
 
 def least_wrong(S, pi, cuts):

@@ -7,7 +7,7 @@ from needle.data.tokens import SparseTokens
 from needle.kit.nodes import gaussian_nodes
 from needle.oracle.separation import oracle_error
 from needle.steps import rule as steps
-from needle.steps.alignment import predict_alignment, simulate_alignment
+from needle.steps.alignment import predict_alignment
 from needle.steps.colored import (
     TokenNoise,
     heavy_error,
@@ -20,12 +20,6 @@ from needle.steps.rule import step_rule, take_steps, two_steps
 from utils.agreement import AgreementError, agree
 
 PAPER = SparseTokens(L=20, R=1, theta=5.0, pi=0.5)
-
-
-def runs(model, d, trials, seed, **options):
-    rng = np.random.default_rng(seed)
-    found = [simulate_alignment(model, d, 2.0, rng, **options).query_cos for _ in range(trials)]
-    return np.array(found)
 
 
 NOISES = {
